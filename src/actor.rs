@@ -5,7 +5,6 @@
 //! `fetch` again, which records that. Meanwhile `heartbeat` renews the lease; `identity` holds the name. Each
 //! shard has these loops of its own; the threads of `workers` serve all, and `tasks` shares them.
 
-mod actor_error;
 mod boot;
 mod crew;
 mod fetch;
@@ -44,10 +43,10 @@ use tracing::{info, warn};
 
 use crate::proto::report::{ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
-pub use actor_error::ActorError;
 use boot::Boot;
 use crew::Crew;
 use fetch::Fetch;
+pub use identity::ActorError;
 pub use labels::all_labels;
 pub use objects::{RedisObjects, ScriptRedisClient};
 use process::ActorProcess;

@@ -40,7 +40,7 @@ use api::Api;
 use logging::Logging;
 pub(crate) use logging::{audit_to_journal, reads_journal};
 use reload::{LiveSettings, Reload};
-use serving::{Serving, ServingRole};
+use serving::{PreparedRole, Serving};
 use settings::{actor_settings, broker_settings, supervisor_settings};
 
 /// Runs one unit until a signal or a control message ends it. Blocks, on a runtime of its own. `file`
@@ -99,9 +99,9 @@ pub fn run(
         // Before Redis answers: the page says that it does not.
         let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
         let api = if is_supervisor { Api::start(of_api, tracer.clone()) } else { None };
-        let role = role.start(tracer)?;
-        let ended =
-            Serving { role, served, wait, require_durable, end, config: of_refusal }.run().await;
+        let config = of_refusal;
+        let serving = Serving { role, tracer, served, wait, require_durable, end, config };
+        let ended = Box::pin(serving.run()).await;
 
         if let Some(api) = api {
             api.end().await;
@@ -155,35 +155,6 @@ fn warn_if_small(config: &Config, unit: &Unit) {
             folder.display(),
             format_size(free / MIB * MIB),
         );
-    }
-}
-
-/// A role that is ready to run.
-enum PreparedRole {
-    Supervisor(Supervisor),
-    Actors(Actors),
-    Broker(Box<Broker>),
-}
-
-impl PreparedRole {
-    /// Returns the name by which its spans are known.
-    fn service(&self) -> &'static str {
-        match self {
-            Self::Supervisor(_) => "hero-supervisor",
-            Self::Actors(_) => "hero-actor",
-            Self::Broker(_) => "hero-broker",
-        }
-    }
-
-    /// Starts it; its spans go to the tracer.
-    fn start(self, tracer: Option<Tracer>) -> Result<ServingRole, Error> {
-        Ok(match self {
-            Self::Supervisor(supervisor) => {
-                ServingRole::Supervisor(Supervisor { tracer, ..supervisor }.start())
-            }
-            Self::Actors(actors) => ServingRole::Actors(Actors { tracer, ..actors }.start()?),
-            Self::Broker(broker) => ServingRole::Broker(Box::new(Broker { tracer, ..*broker })),
-        })
     }
 }
 

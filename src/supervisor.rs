@@ -35,7 +35,7 @@ use crate::proto::job::BootId;
 use crate::proto::message::RECOVERING;
 use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::proto::shard::Shard;
-use crate::store::{Shards, Store, StoreError};
+use crate::store::{AdoptionRules, Shards, Store, StoreError, adopt_what_is_pushed};
 use crate::trace::Tracer;
 use duty::{DutyCounts, Next, Round, repeat};
 use heartbeat::{BEAT, Heartbeat};
@@ -88,7 +88,11 @@ impl RunningSupervisor {
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
         let hears = Arc::new(Notify::new());
-        duties.spawn(queues::hear_pushes(store.clone(), of.settings.clone(), Arc::clone(&hears)));
+        let (pushed, settings, ready) = (store.clone(), of.settings.clone(), Arc::clone(&hears));
+        duties.spawn(async move {
+            let rules = || AdoptionRules::from(&settings.borrow().job);
+            adopt_what_is_pushed(&pushed, rules, &ready).await;
+        });
         // Who pushes once it is ready is heard.
         drop(tokio::time::timeout(BEAT, hears.notified()).await);
         info!("ready: {} duties{of_shard}", duties.len());

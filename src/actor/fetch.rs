@@ -19,7 +19,6 @@ mod pending;
 mod recording;
 mod retry;
 mod script_requests;
-mod selector_reads;
 mod selectors;
 mod sharing;
 mod slots;
@@ -43,13 +42,13 @@ use crate::engine::StopReason;
 use crate::proto::job::JobId;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
-use crate::store::{Attempt, ReturnedAttempt, START_PATIENCE};
+use crate::store::{Attempt, START_PATIENCE};
 use action::Action;
 use background_calls::{BackgroundCall, BackgroundCalls, CallResult, Done};
 use claiming::Claiming;
 use draining::Draining;
 use inputs::ReadInputs;
-use jobs::Jobs;
+use jobs::{Jobs, not_begun};
 use legacy::LegacyWatch;
 use recording::Recording;
 use retry::Retry;
@@ -235,10 +234,7 @@ impl Fetch {
         let (id, claimed_at) = (attempt.id.clone(), attempt.claimed_at);
         // The shutdown gave the others back while this one was being claimed.
         if self.draining.gives_back() && attempt.job.is_ok() {
-            let queue = Some(attempt.queue);
-            let back =
-                ReturnedAttempt { id, claimed_at, queue, has_begun: false, has_crashed: false };
-            return self.calls.push(BackgroundCall::GiveBack(vec![back]));
+            return self.calls.give_back(vec![not_begun((id, claimed_at), Some(attempt.queue))]);
         }
         if let Some(end) = attempt.job.as_ref().ok().and_then(verdict::expired) {
             let script_type = self.jobs.slots[actor].id.script_type.clone();

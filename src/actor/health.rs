@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::proto::job::JobId;
+use crate::proto::units::millis;
 use crate::store::Outage;
 
 /// The pause before an actor tries again to start jobs on a machine that was full.
@@ -138,10 +139,6 @@ impl Health {
         *overload = now;
         changed
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

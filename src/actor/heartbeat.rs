@@ -1,11 +1,10 @@
 //! The heartbeat: renews presence and lease, then feeds the watchdog while the fetch loop makes
 //! progress. It shares nothing with the scripts.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, info, warn};
@@ -13,10 +12,9 @@ use tracing::{debug, info, warn};
 use super::boot::Boot;
 use super::identity::presence_of_all;
 use super::machine;
-use super::settings::ActorSettings;
 use crate::proto::report::ServiceReport;
 use crate::proto::units::brief;
-use crate::store::{AdoptionRules, Backoff, Renewal, Store, adopt_what_is_pushed};
+use crate::store::{AdoptionRules, Backoff, Renewal, adopt_what_is_pushed};
 
 /// A fetch loop without a turn for this long is stuck. It turns every two seconds when idle.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -56,8 +54,13 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                 }
                 if renewal == Renewal::Unsupervised {
                     hand_on_control(boot).await;
+                    // What programs push is adopted here, while no supervisor does that.
                     if bell.is_empty() {
-                        bell.spawn(hear_pushes(boot.store.clone(), boot.settings.clone()));
+                        let (store, settings) = (boot.store.clone(), boot.settings.clone());
+                        bell.spawn(async move {
+                            let rules = || AdoptionRules::from(&settings.borrow().job);
+                            adopt_what_is_pushed(&store, rules, &Notify::new()).await;
+                        });
                     }
                 } else {
                     bell = JoinSet::new();
@@ -82,12 +85,6 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
             warn!("the fetch loop makes no progress: the watchdog is not fed");
         }
     }
-}
-
-/// Adopts what programs push, while no supervisor does.
-async fn hear_pushes(store: Store, settings: watch::Receiver<Arc<ActorSettings>>) {
-    let rules = || AdoptionRules::from(&settings.borrow().job);
-    adopt_what_is_pushed(&store, rules, &Notify::new()).await;
 }
 
 /// Hands on control messages for the types of this process while no supervisor does.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::actor_error::ActorError;
 use super::boot::Boot;
 use super::machine;
 use crate::client::host_name;
@@ -15,6 +14,32 @@ use crate::proto::job::BootId;
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::target::ActorId;
 use crate::store::{Appearance, BootDeath, PresenceOf, StoreError};
+
+/// Why an actor process cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ActorError {
+    #[error(
+        "actor {actor} is already running on {host} with pid {pid}; \
+         stop that one, or give this one another instance number"
+    )]
+    IdentityHeld {
+        actor: ActorId,
+        host: String,
+        pid: u32,
+        /// The last heartbeat of the other process, if its machine has the name of this one and is another, or was started
+        /// again since.
+        same_name: Option<String>,
+    },
+    #[error(
+        "actor {actor} is already running with pid {pid} on another machine that is named {host} as well, such as a \
+         clone of this one; give one of them another host name, and this actor another instance number"
+    )]
+    HeldByClone { actor: ActorId, host: String, pid: u32 },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot start the threads that run scripts: {0}")]
+    Threads(#[from] std::io::Error),
+}
 
 /// Takes the identities of all actors of this process, or none of them.
 pub(super) async fn take(boot: &Boot, started_at: Timestamp) -> Result<(), ActorError> {

@@ -10,23 +10,37 @@ use crate::engine::Failure;
 use crate::proto::job::Job;
 use crate::proto::report::{JOB_COURSE, JOB_FAILURE};
 use crate::proto::target::ActorId;
+use crate::proto::units::millis;
 use crate::store::Verdict;
+
+/// Logs a line about an attempt with its fields; the time that it took is not known at its start.
+macro_rules! log {
+    ($level:ident, $target:expr, ($run:expr, $actor:expr, $took:expr), $($text:tt)+) => {
+        $level!(
+            target: $target,
+            job_id = %$run.job.id,
+            script_type = %$actor.script_type,
+            group = %$actor.group,
+            instance = %$actor.instance,
+            queue = %$run.queue,
+            attempt = $run.job.attempt,
+            waited_ms = waited(&$run.job).map(millis),
+            caller_id = %$run.job.spec.caller_id,
+            context_id = %$run.job.spec.context_id,
+            trace_id = trace_id($run),
+            took_ms = $took.map(millis),
+            $($text)+
+        )
+    };
+}
 
 /// Logs that a job starts, with what its journal has not reported: a submission happens elsewhere.
 pub(super) fn started(run: &RunningJob, actor: &ActorId) {
     let job = &run.job;
-    info!(
-        target: JOB_COURSE,
-        job_id = %job.id,
-        script_type = %actor.script_type,
-        group = %actor.group,
-        instance = %actor.instance,
-        queue = %run.queue,
-        attempt = job.attempt,
-        waited_ms = waited(job).map(millis),
-        caller_id = %job.spec.caller_id,
-        context_id = %job.spec.context_id,
-        trace_id = trace_id(run),
+    log!(
+        info,
+        JOB_COURSE,
+        (run, actor, None),
         "job {} of {} starts from queue {}{}{}",
         job.id,
         actor.script_type,
@@ -45,63 +59,58 @@ pub(super) fn ended(
     verdict: Option<&Verdict>,
     took: Duration,
 ) {
-    macro_rules! log {
-        (@$level:ident $target:expr, $($text:tt)+) => {
-            $level!(
-                target: $target,
-                job_id = %run.job.id,
-                script_type = %actor.script_type,
-                group = %actor.group,
-                instance = %actor.instance,
-                queue = %run.queue,
-                attempt = run.job.attempt,
-                waited_ms = waited(&run.job).map(millis),
-                caller_id = %run.job.spec.caller_id,
-                context_id = %run.job.spec.context_id,
-                trace_id = trace_id(run),
-                took_ms = millis(took),
-                $($text)+
-            )
-        };
-        ($target:expr, $($text:tt)+) => { log!(@info $target, $($text)+) };
-    }
-    let (id, script_type) = (&run.job.id, &actor.script_type);
+    let (id, script_type, attempted) = (&run.job.id, &actor.script_type, Some(took));
     let (took_text, attempt) = (shown(took), attempt(&run.job));
     let why = failure.map(ToString::to_string).unwrap_or_default();
     let why = run.log.hide(&why);
     match verdict {
         Some(Verdict::Finished { .. }) => {
-            log!(JOB_COURSE, "job {id} of {script_type} finished in {took_text}{attempt}");
+            log!(
+                info,
+                JOB_COURSE,
+                (run, actor, attempted),
+                "job {id} of {script_type} finished in {took_text}{attempt}"
+            );
         }
         Some(Verdict::Retry { delay, .. }) => {
             let delay = shown(*delay);
             log!(
+                info,
                 JOB_FAILURE,
+                (run, actor, attempted),
                 "job {id} of {script_type} failed in {took_text}{attempt}; it is retried in {delay}: {why}"
             );
         }
         Some(later @ (Verdict::Postpone { delay, .. } | Verdict::Wait { delay, .. })) => {
             let (within, delay) = (later_by(later), shown(*delay));
             log!(
+                info,
                 JOB_COURSE,
+                (run, actor, attempted),
                 "job {id} of {script_type} asked after {took_text}{attempt} to run again {within} {delay}: {why}"
             );
         }
         Some(Verdict::Error { dead: true, .. }) => {
             log!(
-                @warn JOB_FAILURE,
+                warn,
+                JOB_FAILURE,
+                (run, actor, attempted),
                 "job {id} of {script_type} ended in error in {took_text}{attempt}; it is a dead letter: {why}"
             );
         }
         Some(Verdict::Error { .. }) => {
             log!(
+                info,
                 JOB_FAILURE,
+                (run, actor, attempted),
                 "job {id} of {script_type} ended in error in {took_text}{attempt}: {why}"
             );
         }
         None => {
             log!(
+                info,
                 JOB_FAILURE,
+                (run, actor, attempted),
                 "job {id} of {script_type} goes back to queue {} after {took_text}{attempt}: {why}",
                 run.queue
             );
@@ -149,10 +158,6 @@ pub(super) fn waited(job: &Job) -> Option<Duration> {
 /// Returns the time from `begin` to the start of the attempt. Both are of Redis's clock.
 fn since(begin: Option<jiff::Timestamp>, job: &Job) -> Option<Duration> {
     job.started_at?.duration_since(begin?).try_into().ok()
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns a duration as a person reads it: in ms below a second, in s above.

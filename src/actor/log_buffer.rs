@@ -138,12 +138,9 @@ impl LogBuffer {
         entries
     }
 
-    pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
-        self.lines.lock().used_fields()
-    }
-
-    pub(super) fn take_files(&self) -> NamedFiles {
-        std::mem::take(&mut self.lines.lock().files)
+    /// Returns its entries, which must not be held while anything is written.
+    pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.lines.lock()
     }
 
     /// Puts back entries that could not be written, before those that came since.
@@ -153,21 +150,11 @@ impl LogBuffer {
         inner.waiting = entries;
     }
 
-    /// Returns the signal that ended the job's process, if it is one that people send to whole units.
-    pub(super) fn unit_signal(&self) -> Option<i32> {
-        self.lines.lock().used.and_then(|used| used.unit_signal())
-    }
-
     /// Counts lines that Redis refused; the next lines follow a mark.
     pub(super) fn refused(&self, lines: u64) {
         let mut inner = self.lines.lock();
         inner.missing += lines;
         inner.unmarked |= inner.missing > 0;
-    }
-
-    /// Returns how many lines Redis refused.
-    pub(super) fn missing(&self) -> u64 {
-        self.lines.lock().missing
     }
 
     /// Adds a line, also to the log file if `into_file`.

@@ -129,7 +129,6 @@ impl Entries {
     }
 }
 
-/// The number of a stream in the log.
 pub(super) fn number_of(stream: Stream) -> u8 {
     match stream {
         Stream::Stdout => 1,

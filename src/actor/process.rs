@@ -12,6 +12,7 @@ use super::crew::Crew;
 use super::health::Health;
 use super::settings::ActorSettings;
 use crate::proto::report::{Reporter, Reports, Shutdown, redis_away, redis_refuses};
+use crate::proto::text::grouped;
 use crate::store::Store;
 use crate::trace::Tracer;
 
@@ -121,7 +122,8 @@ impl ActorProcess {
         let running = self.running();
         let shards = self.shards.lock();
         let all = || served(&shards);
-        let done = grouped(all().map(|health| health.done.load(Ordering::Relaxed)).sum());
+        let done: u64 = all().map(|health| health.done.load(Ordering::Relaxed)).sum();
+        let done = grouped(&done.to_string());
         let draining = all()
             .any(|health| health.actors.iter().any(|actor| actor.draining.load(Ordering::Relaxed)));
         let draining = if draining { ", draining" } else { "" };
@@ -159,30 +161,9 @@ fn redis_line(shards: &[ShardState]) -> String {
     redis_away(&away.collect::<Vec<_>>(), shards.len()).unwrap_or_else(|| "redis ok".to_owned())
 }
 
-/// Formats a number in groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (18_231, "18 231")] {
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!(grouped(1_234_567), "1 234 567");
-    }
 
     #[test]
     fn shard_whose_redis_has_not_answered_counts_as_away() {

@@ -42,7 +42,7 @@ impl Global {
         let config = Arc::new(config.clone());
         let context = CallContext::new(client, address, config, Arc::new(caller));
         let context = Box::new(context.of_command_line());
-        Ok(ApiMethods::Local { table: MethodTable::new(), context })
+        Ok(ApiMethods::Local { table: MethodTable::new(None), context })
     }
 }
 

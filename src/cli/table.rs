@@ -234,20 +234,6 @@ pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
     lines
 }
 
-/// Puts a space between the thousands of a number.
-pub(super) fn grouped(number: &str) -> String {
-    let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
-    let mut shown = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        let left = whole.len() - place;
-        if left.is_multiple_of(3) && shown.ends_with(|c: char| c.is_ascii_digit()) {
-            shown.push(' ');
-        }
-        shown.push(digit);
-    }
-    shown + fraction
-}
-
 /// A name, cut to the width of a table cell.
 pub(super) fn shortened(name: &str) -> String {
     begin(name, 32)

@@ -22,7 +22,6 @@ pub struct LatestDeliveries {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldMessage {
     /// The notification.
-    #[schemars(with = "String")]
     pub notification: NotifyName,
     /// The number of events that it tells so far.
     pub events: u64,

@@ -22,7 +22,6 @@ const END_MAX: Duration = Duration::from_secs(4);
 /// The variable with the token of `hero dev`, for the supervisor that it starts.
 pub const DEV_TOKEN: &str = "HERO_DEV_TOKEN";
 
-/// The thread of the API.
 pub(super) struct Api {
     thread: JoinHandle<()>,
     shutdown: watch::Sender<Shutdown>,

@@ -16,6 +16,7 @@ use tracing_subscriber::layer::Context;
 use crate::config::{LogConfig, LoggedJobs};
 use crate::proto::report::{JOB_COURSE, JOB_FAILURE};
 use crate::proto::text::counted;
+use crate::proto::units::millis;
 
 /// The period for counting lines, the same as of the journal's own limit.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -40,8 +41,7 @@ struct State {
 impl JobLines {
     /// Selects lines by the configuration.
     pub(super) fn set(&self, config: &LogConfig) {
-        let slow_ms = u64::try_from(config.slow.as_millis()).unwrap_or(u64::MAX);
-        self.0.slow_ms.store(slow_ms, Ordering::Relaxed);
+        self.0.slow_ms.store(millis(config.slow), Ordering::Relaxed);
         self.0.jobs.store(config.jobs as u8, Ordering::Relaxed);
     }
 

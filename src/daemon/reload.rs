@@ -29,7 +29,6 @@ pub(super) enum LiveSettings {
     Broker(Arc<BrokerSettings>, Box<Client>),
 }
 
-/// Reloads one unit.
 pub(super) struct Reload {
     /// The file named on the command line, if one was.
     pub(super) file: Option<PathBuf>,

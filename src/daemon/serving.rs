@@ -11,32 +11,45 @@ use tokio::task::{JoinSet, LocalSet};
 use tracing::{debug, error, info, warn};
 
 use super::notify;
-use crate::actor::RunningActors;
+use crate::actor::{Actors, RunningActors};
 use crate::amqp::broker::Broker;
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::units::brief;
 use crate::store::{Backoff, RedisState, Store, StoreError};
-use crate::supervisor::RunningSupervisor;
+use crate::supervisor::{RunningSupervisor, Supervisor};
+use crate::trace::Tracer;
 
-/// A role that serves.
-pub(super) enum ServingRole {
-    Supervisor(RunningSupervisor),
-    Actors(RunningActors),
+/// A role that is ready to run.
+pub(super) enum PreparedRole {
+    Supervisor(Supervisor),
+    Actors(Actors),
     /// Serves one shard.
     Broker(Box<Broker>),
 }
 
+impl PreparedRole {
+    /// Returns the name by which its spans are known.
+    pub(super) fn service(&self) -> &'static str {
+        match self {
+            Self::Supervisor(_) => "hero-supervisor",
+            Self::Actors(_) => "hero-actor",
+            Self::Broker(_) => "hero-broker",
+        }
+    }
+}
+
 /// A unit that is about to serve its shards.
 pub(super) struct Serving {
-    pub(super) role: ServingRole,
+    pub(super) role: PreparedRole,
+    /// Takes the spans of the role.
+    pub(super) tracer: Option<Tracer>,
     /// The stores of its shards.
     pub(super) served: Vec<Store>,
     /// The longest time until Redis first answers.
     pub(super) wait: Option<Duration>,
     pub(super) require_durable: bool,
-    /// Asks for the shutdown.
     pub(super) end: watch::Sender<Shutdown>,
     /// The configuration in force.
     pub(super) config: watch::Receiver<Arc<Config>>,
@@ -76,16 +89,19 @@ impl Serving {
 
     /// Serves until the shutdown. An error of one shard, only while it starts, shuts the others down.
     async fn serve(self) -> Result<(), Error> {
-        let Self { role, served, wait, require_durable, end, .. } = self;
+        let Self { role, tracer, served, wait, require_durable, end, .. } = self;
         let (shutdown, answered) = (end.subscribe(), AtomicBool::new(false));
         let all = ServingRules { wait, require_durable, shutdown, answered };
         let role = match role {
-            ServingRole::Broker(broker) => {
+            PreparedRole::Broker(mut broker) => {
+                broker.tracer = tracer;
                 let is_there = all.is_there(&broker.store).await?;
                 return if is_there { Ok(broker.run(all.shutdown).await?) } else { Ok(()) };
             }
-            ServingRole::Supervisor(supervisor) => ShardRole::Supervisor(supervisor),
-            ServingRole::Actors(actors) => ShardRole::Actors(actors),
+            PreparedRole::Supervisor(of) => {
+                ShardRole::Supervisor(Supervisor { tracer, ..of }.start())
+            }
+            PreparedRole::Actors(of) => ShardRole::Actors(Actors { tracer, ..of }.start()?),
         };
         if let [store] = served.as_slice() {
             return all.serve(&role, 0, store.clone()).await;

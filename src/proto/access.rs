@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::target::{IllegalName, is_word, name};
@@ -68,15 +69,19 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// The bounds of the jobs of a caller. `None` sets none.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The bounds of a caller; an omitted bound does not restrict.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+// Answers may have further members later.
+#[schemars(rename = "WhoBounds", transform = |of: &mut Schema| drop(of.remove("additionalProperties")))]
 pub struct Bounds {
+    /// The script types of its jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<BTreeSet<String>>,
+    /// The groups of its jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<BTreeSet<String>>,
-    /// The callers that its jobs may name, besides its own name.
+    /// The callers that its jobs may name, beside itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callers: Option<BTreeSet<String>>,
     /// The contexts of its jobs and objects.
@@ -85,6 +90,7 @@ pub struct Bounds {
     /// The one caller whose jobs scripts of the job know: the token that submitted it for another caller, without the scope
     /// read. Tokens have none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub sees: Option<String>,
 }
 

@@ -18,11 +18,9 @@ pub struct GraphPlan<J> {
     /// The jobs.
     pub jobs: Vec<PlannedJob<J>>,
     /// A name for lists and searches.
-    #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<JobName>,
     /// The id of the graph; a random UUID without one.
-    #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<JobId>,
     /// The job that starts once all jobs have finished. It gets the id, name, state and counts of the graph

@@ -150,7 +150,6 @@ pub struct Presence {
     pub machine: String,
     /// The boot of the actor; none in the presence of foreign programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub boot_id: Option<BootId>,
     /// The start of the actor: RFC 3339, UTC.
     pub started_at: String,

@@ -22,6 +22,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::target::{IllegalName, is_identifier, name};
+use super::word_table::{from_text, inline_schema};
 
 name!(
     /// The type of an object: `person`, `invoice`, …
@@ -130,6 +131,9 @@ impl Context {
         context.text().parse().ok().filter(|same| *same == context)
     }
 }
+
+from_text!(Context);
+inline_schema!(Context);
 
 impl Default for Context {
     fn default() -> Self {

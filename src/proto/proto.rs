@@ -3,6 +3,9 @@
 
 extern crate self as proto;
 
+#[doc(hidden)]
+pub use schemars;
+
 pub mod access;
 pub mod audit;
 pub mod backup;

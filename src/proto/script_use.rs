@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::proto::target::{IllegalName, is_small_word, name};
-use crate::proto::word_table::as_text;
+use crate::proto::word_table::{as_text, inline_schema};
 
 name!(
     /// The name of a published script. It becomes part of a key and of the name of a tool.
@@ -22,6 +22,7 @@ pub struct ScriptUse {
     pub version: Option<u32>,
 }
 as_text!(ScriptUse);
+inline_schema!(ScriptUse);
 
 impl FromStr for ScriptUse {
     type Err = IllegalName;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use super::labels::{LabelName, LabelValue, Labels};
 use super::target::SelectorDigest;
 use super::text::{counted, did_you_mean, nearest};
-use super::word_table::{as_text, words};
+use super::word_table::{as_text, inline_schema, words};
 pub use parse::SelectorError;
 
 /// An expression over labels, such as `role = "web" and release >= 12`.
@@ -252,6 +252,7 @@ impl FromStr for Selector {
 }
 
 as_text!(Selector);
+inline_schema!(Selector);
 
 #[cfg(test)]
 mod tests;

@@ -88,6 +88,7 @@ macro_rules! name {
         }
 
         $crate::as_text!($name);
+        $crate::inline_schema!($name);
     };
 }
 pub use crate::name;

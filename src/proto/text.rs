@@ -76,6 +76,20 @@ pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hexadecimal(digest(&SHA256, bytes.as_ref()).as_ref())
 }
 
+/// Puts a space between the thousands of a number.
+pub fn grouped(number: &str) -> String {
+    let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let mut shown = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        let left = whole.len() - place;
+        if left.is_multiple_of(3) && shown.ends_with(|c: char| c.is_ascii_digit()) {
+            shown.push(' ');
+        }
+        shown.push(digit);
+    }
+    shown + fraction
+}
+
 pub fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
@@ -143,6 +157,14 @@ fn is_of_neighbours(c: char, before: char, after: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_numbers_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (18_231, "18 231")] {
+            assert_eq!(grouped(&number.to_string()), text);
+        }
+        assert_eq!(grouped("1234567"), "1 234 567");
+    }
 
     #[test]
     fn control_characters_of_a_document_are_spelled_as_json() {

@@ -83,9 +83,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
     parse(text, &DURATION).map(Duration::from_millis)
 }
 
+/// Returns the whole milliseconds of a duration.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Writes a duration in the largest exact unit, without fractions of a millisecond.
 pub fn format_duration(duration: Duration) -> String {
-    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let millis = millis(duration);
     if millis == 0 { "0s".to_owned() } else { format(millis, &DURATION) }
 }
 

@@ -5,12 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::text::counted;
 use super::units::{format_duration, parse_duration};
-use super::word_table::as_text;
+use super::word_table::{as_text, inline_schema};
 
 /// The window of a graph or batch, or a change of it. Zero is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -147,19 +147,7 @@ impl FromStr for PauseAfter {
 
 as_text!(PauseAfter);
 
-impl JsonSchema for PauseAfter {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PauseAfter".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(0|[0-9]+ (tell|[0-9a-z]+))$" })
-    }
-}
+inline_schema!(PauseAfter, { "type": "string", "pattern": "^(0|[0-9]+ (tell|[0-9a-z]+))$" });
 
 const FORM: &str = "expected a number of failures such as 2, or a share of all jobs such as 5%; with `2 running` the jobs that run are stopped too";
 /// Follows the failures if the jobs that run are stopped too.
@@ -229,19 +217,7 @@ impl<'de> Deserialize<'de> for StopAfter {
     }
 }
 
-impl JsonSchema for StopAfter {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "StopAfter".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+%?( running)?$" })
-    }
-}
+inline_schema!(StopAfter, { "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+%?( running)?$" });
 
 #[cfg(test)]
 mod tests {

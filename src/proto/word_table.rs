@@ -58,7 +58,16 @@ macro_rules! as_text {
                 to.collect_str(self)
             }
         }
+        $crate::from_text!($type);
+    )+};
+}
+pub use crate::as_text;
 
+/// Reads types by serde as their `FromStr` does.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! from_text {
+    ($($type:ty),+) => {$(
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 let text = <String as serde::Deserialize>::deserialize(from)?;
@@ -67,4 +76,29 @@ macro_rules! as_text {
         }
     )+};
 }
-pub use crate::as_text;
+pub use crate::from_text;
+
+/// Gives a type a JSON schema, a text without one, which stands where the type is used.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! inline_schema {
+    ($type:ty) => { $crate::inline_schema!($type, { "type": "string" }); };
+    ($type:ty, $schema:tt) => {
+        impl $crate::schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(
+                _: &mut $crate::schemars::SchemaGenerator,
+            ) -> $crate::schemars::Schema {
+                $crate::schemars::json_schema!($schema)
+            }
+        }
+    };
+}
+pub use crate::inline_schema;

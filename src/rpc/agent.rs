@@ -19,15 +19,15 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use self::course::CallCourse;
-pub(super) use self::results::decoded;
+pub(super) use self::results::output_of;
 use super::caller::Caller;
 use super::method::CallContext;
-use super::rpc_error::{Result, RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use super::table::MethodTable;
 use crate::config::EngineKind;
 use crate::proto::target::ScriptType;
-use crate::view::blocker_words;
+use crate::proto::text::shown;
 
 /// The versions of the protocol that begin with `initialize`, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -61,7 +61,7 @@ pub struct AgentServer {
 impl AgentServer {
     /// Creates the server of one agent.
     pub fn new(context: CallContext) -> Self {
-        Self { table: Arc::new(MethodTable::new()), context, service: None }
+        Self { table: Arc::new(MethodTable::new(None)), context, service: None }
     }
 
     /// Creates the server of an agent that calls the API of a supervisor.
@@ -155,14 +155,6 @@ impl AgentServer {
             types.waiting(),
             types.sandboxes()
         )
-    }
-
-    /// Adds to a job that does not start what it waits for. Without an answer it adds nothing.
-    async fn add_blocker(&self, job: &mut Value) {
-        let Some(id) = job["id"].as_str().and_then(|id| id.parse().ok()) else { return };
-        if let Ok(Some(blocker)) = self.context.client.blocker(&id).await {
-            job["waits_for"] = json!(blocker_words(&id, &blocker));
-        }
     }
 
     async fn call(&self, method: &str, params: Value) -> Result<Value> {

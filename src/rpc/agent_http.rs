@@ -39,12 +39,12 @@ pub(super) async fn call(
 ) -> Response {
     let caller = match sender.known() {
         Ok(caller) => Arc::clone(caller),
-        Err(error) => return refusal(error.status(), &error, true),
+        Err(error) => return refusal(&error, true),
     };
     let headers = request.headers().clone();
     let body = match read_json(&service, request).await {
         Ok(body) => body,
-        Err((status, error)) => return refusal(status, &error, true),
+        Err(error) => return refusal(&error, true),
     };
     let version = text(&headers, VERSION);
     if let Some(version) = version.filter(|version| !is_supported(version)) {

@@ -29,7 +29,6 @@ impl Caller {
         self.scopes.has(Scope::Operate) || self.scopes.has(Scope::Admin)
     }
 
-    /// Returns whether it has bounds.
     pub(super) fn is_bound(&self) -> bool {
         self.bounds != Bounds::default()
     }

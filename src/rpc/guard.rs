@@ -15,9 +15,10 @@ use super::json::{RpcAnswers, Sender};
 use super::login::PEER;
 use super::places::ConnectionPlace;
 use super::request_trace::{TRACE, trace_of_headers};
-use super::rpc_error::{RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use crate::config::ApiConfig;
+use crate::proto::text::shown;
 
 /// A connection, put into the extensions of its requests by the listener.
 #[derive(Clone)]
@@ -70,12 +71,12 @@ pub(super) async fn guard(
         _ => Arc::clone(&connection.peer),
     };
     let is_rpc = is_of_api(request.uri().path());
-    if let Err(reason) = check_names(&forwarded, &settings, &request) {
-        debug!(%peer, "refused a request: {}", reason.1);
+    if let Err(error) = check_names(&forwarded, &settings, &request) {
+        debug!(%peer, "refused a request: {error}");
         if !is_rpc && wants_page(request.headers()) {
-            return refused(reason.0, &reason.1);
+            return refused(error.status(), &error.message);
         }
-        return refusal(reason.0, &RpcError::new(code::NOT_PERMITTED, reason.1), is_rpc);
+        return refusal(&error, is_rpc);
     }
     let token: Option<Arc<str>> = bearer(request.headers()).map(Into::into);
     let caller = match &token {
@@ -83,10 +84,11 @@ pub(super) async fn guard(
         Some(secret) => match service.login.check_from(secret, &peer).await {
             Ok(None) => {
                 let message = "the token is not known, has expired or was revoked";
-                let error = RpcError::new(code::UNAUTHENTICATED, message);
-                return refusal(StatusCode::UNAUTHORIZED, &error, is_rpc);
+                return refusal(&RpcError::new(code::UNAUTHENTICATED, message), is_rpc);
             }
-            Err(error) => return refusal(StatusCode::SERVICE_UNAVAILABLE, &error, is_rpc),
+            Err(error) => {
+                return refusal(&error.over_http(StatusCode::SERVICE_UNAVAILABLE), is_rpc);
+            }
             Ok(found) => found,
         },
     };
@@ -149,22 +151,21 @@ fn forwarded(connection: &Connection, settings: &ApiConfig, headers: &mut Header
 }
 
 /// Refuses names of hosts that are not known, and requests of pages of other origins.
-fn check_names(
-    forwarded: &Forwarded,
-    settings: &ApiConfig,
-    request: &Request,
-) -> Result<(), (StatusCode, String)> {
+fn check_names(forwarded: &Forwarded, settings: &ApiConfig, request: &Request) -> Result<()> {
+    let refused = |status: StatusCode, message: String| {
+        Err(RpcError::new(code::NOT_PERMITTED, message).over_http(status))
+    };
     let headers = request.headers();
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let host = match (&forwarded.host, text(header::HOST)) {
         (Some(host), _) => host.as_str(),
         (None, Some(host)) => host,
         (None, None) => {
-            return Err((StatusCode::BAD_REQUEST, "the header Host is missing".to_owned()));
+            return refused(StatusCode::BAD_REQUEST, "the header Host is missing".to_owned());
         }
     };
     if headers.get_all(header::HOST).iter().count() > 1 {
-        return Err((StatusCode::BAD_REQUEST, "there are two headers Host".to_owned()));
+        return refused(StatusCode::BAD_REQUEST, "there are two headers Host".to_owned());
     }
     // A browser that was given this machine's address under another name sends that name; a tunnel brings it to the local socket.
     if !is_known_host(host, settings) {
@@ -172,7 +173,7 @@ fn check_names(
             "the host {} is not known: call by an address, or add the name to api.hosts",
             shown(host)
         );
-        return Err((StatusCode::MISDIRECTED_REQUEST, message));
+        return refused(StatusCode::MISDIRECTED_REQUEST, message);
     }
     let is_upgrade = headers.contains_key(header::UPGRADE);
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD) && !is_upgrade;
@@ -198,7 +199,7 @@ fn check_names(
              itself, in no frame, and repeat it there"
         )
     };
-    Err((StatusCode::FORBIDDEN, message))
+    refused(StatusCode::FORBIDDEN, message)
 }
 
 /// Returns true for a form of a page whose origin the browser hides, but which it says to be of this site.
@@ -247,13 +248,13 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the refusal of a request: as a response of JSON-RPC, or of a call by a path.
-pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Response {
+pub(super) fn refusal(error: &RpcError, is_rpc: bool) -> Response {
     let text = if is_rpc {
         RpcAnswers::error(error).text.unwrap_or_default()
     } else {
         format!("{}\n", json!({ "error": error }))
     };
-    json_text(status, text)
+    json_text(error.status(), text)
 }
 
 pub(super) fn json_text(status: StatusCode, text: String) -> Response {
@@ -311,7 +312,7 @@ mod tests {
         let connection = connection("127.0.0.1");
         let forwarded = forwarded(&connection, settings, request.headers_mut());
         let checked = check_names(&forwarded, settings, &request);
-        checked.err().map(|(status, _)| status.as_u16())
+        checked.err().map(|error| error.status().as_u16())
     }
 
     #[test]

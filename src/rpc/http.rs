@@ -59,7 +59,7 @@ async fn call(
 ) -> Response {
     let body = match read_json(&service, request).await {
         Ok(body) => body,
-        Err((status, error)) => return refusal(status, &error, true),
+        Err(error) => return refusal(&error, true),
     };
     let answers = json::answer(&service, &sender, body).await;
     let Some(text) = answers.text else { return StatusCode::NO_CONTENT.into_response() };
@@ -129,7 +129,7 @@ async fn metrics(
     if !service.settings().metrics_open
         && let Err(error) = may_read_metrics(&sender)
     {
-        return refusal(error.status(), &error, false);
+        return refusal(&error, false);
     }
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let is_open = accept.is_some_and(|text| text.contains("application/openmetrics-text"));

@@ -11,34 +11,29 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 
 /// The largest part of a body that is compressed in one piece.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Reads the body of a request, which must be JSON. Fails with the status and the error of the refusal.
-pub(super) async fn read_json(
-    service: &ApiService,
-    request: Request,
-) -> Result<Bytes, (StatusCode, RpcError)> {
+/// Reads the body of a request, which must be JSON.
+pub(super) async fn read_json(service: &ApiService, request: Request) -> Result<Bytes> {
     if !is_json(request.headers()) {
         let message = "the content type must be application/json: send the header `Content-Type: application/json`";
-        let error = RpcError::new(code::INVALID_REQUEST, message);
-        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+        return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     read_body(service, request).await
 }
 
-/// Reads the body of a request.
-pub(super) async fn read_body(
-    service: &ApiService,
-    request: Request,
-) -> Result<Bytes, (StatusCode, RpcError)> {
+pub(super) async fn read_body(service: &ApiService, request: Request) -> Result<Bytes> {
     let settings = service.settings();
     let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX);
-    let read = body(request, size_max, settings.client_timeout).await;
-    read.map_err(|(status, message)| (status, RpcError::new(code::INVALID_REQUEST, message)))
+    body(request, size_max, settings.client_timeout).await
+}
+
+fn refused(status: StatusCode, message: impl Into<String>) -> RpcError {
+    RpcError::new(code::INVALID_REQUEST, message).over_http(status)
 }
 
 /// Returns true if a page of another origin cannot send this without being asked for.
@@ -50,17 +45,13 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
         .any(|known| essence.eq_ignore_ascii_case(known))
 }
 
-async fn body(
-    request: Request,
-    size_max: usize,
-    within: Duration,
-) -> Result<Bytes, (StatusCode, String)> {
+async fn body(request: Request, size_max: usize, within: Duration) -> Result<Bytes> {
     let told = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let told = told.and_then(|text| text.parse::<usize>().ok());
     let too_large = || {
         let message =
             format!("the body is larger than the limit of {size_max} bytes (api.body_size_max)");
-        (StatusCode::PAYLOAD_TOO_LARGE, message)
+        refused(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     if told.is_some_and(|told| told > size_max) {
         return Err(too_large());
@@ -74,11 +65,11 @@ async fn body(
             if is_size {
                 return Err(too_large());
             }
-            Err((StatusCode::BAD_REQUEST, format!("cannot read the body: {error}")))
+            Err(refused(StatusCode::BAD_REQUEST, format!("cannot read the body: {error}")))
         }
         Err(_) => {
             let message = format!("the body did not arrive within {within:?} (api.client_timeout)");
-            Err((StatusCode::REQUEST_TIMEOUT, message))
+            Err(refused(StatusCode::REQUEST_TIMEOUT, message))
         }
     }
 }

@@ -10,11 +10,12 @@ use tracing::debug;
 use super::caller::Caller;
 use super::login::PEER;
 use super::request_trace::TRACE;
-use super::rpc_error::{Result, RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
+use crate::proto::text::shown;
 
 /// A text beyond this size is read and written on a thread of its own, in bytes.
 const LARGE_BYTES: usize = 256 << 10;
@@ -257,7 +258,6 @@ pub(super) fn revoked() -> RpcError {
     RpcError::new(code::UNAUTHENTICATED, "the token was revoked or has expired meanwhile")
 }
 
-/// The refusal of a caller that is not known.
 const NOBODY: &str = "the caller is not known: over TCP send a token in the header \
      Authorization (make one with `hero token new`), over the Unix socket call as root or as a member \
      of api.group or api.admin_group";

@@ -148,6 +148,10 @@ impl Method {
         Self { subscription, ..Self::new(name, scope, summary, call) }
     }
 
+    pub(super) fn changes(&self) -> bool {
+        self.scope.is_some_and(|scope| scope != Scope::Read)
+    }
+
     /// Returns the parameters by their names.
     pub(super) fn named(&self, params: Value) -> Result<Value> {
         let wrong = |what: String| {

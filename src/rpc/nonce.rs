@@ -20,6 +20,7 @@ use super::caller::Caller;
 use super::expiring_cache::ExpiringCache;
 use super::rpc_error::{Result, RpcError, code};
 use crate::proto::text::hexadecimal;
+use crate::proto::units::millis;
 
 /// The time to sign a nonce.
 const NONCE_LIFETIME: Duration = Duration::from_mins(1);
@@ -94,7 +95,7 @@ impl Logins {
 
     /// The milliseconds from the start of the process.
     fn age_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.began.elapsed())
     }
 
     /// Returns whether a nonce was given to a key within the lifetime of a nonce.

@@ -31,48 +31,32 @@ enum RestResult {
     File,
 }
 
-impl RestPath {
-    const fn new(
-        verb: &'static str,
-        path: &'static str,
-        operation: &'static str,
-        method: &'static str,
-        waits: bool,
-        result: RestResult,
-    ) -> Self {
-        Self { verb, path, operation, method, waits, result }
-    }
-}
-
 /// The paths. The pages serve the log and the files.
-const PATHS: [RestPath; 7] = [
-    RestPath::new("get", "/jobs", "listJobs", "job.list", false, RestResult::List),
-    RestPath::new("post", "/jobs", "submitJob", "job.submit", true, RestResult::Created),
-    RestPath::new("post", "/jobs/{id}/tell", "tellJob", "job.tell", false, RestResult::Document),
-    RestPath::new("get", "/jobs/{id}", "getJob", "job.get", true, RestResult::Document),
-    RestPath::new(
-        "get",
-        "/jobs/{id}/output",
-        "getJobOutput",
-        "job.output",
-        false,
-        RestResult::File,
-    ),
-    RestPath::new("get", "/jobs/{id}/log", "getJobLog", "job.log", false, RestResult::Text),
-    RestPath::new(
-        "get",
-        "/jobs/{id}/files/{name}",
-        "getJobFile",
-        "job.file",
-        false,
-        RestResult::File,
-    ),
-];
+fn paths() -> [RestPath; 7] {
+    use RestResult::{Created, Document, File, List, Text};
+    let path = |verb, path, operation, method, waits, result| RestPath {
+        verb,
+        path,
+        operation,
+        method,
+        waits,
+        result,
+    };
+    [
+        path("get", "/jobs", "listJobs", "job.list", false, List),
+        path("post", "/jobs", "submitJob", "job.submit", true, Created),
+        path("post", "/jobs/{id}/tell", "tellJob", "job.tell", false, Document),
+        path("get", "/jobs/{id}", "getJob", "job.get", true, Document),
+        path("get", "/jobs/{id}/output", "getJobOutput", "job.output", false, File),
+        path("get", "/jobs/{id}/log", "getJobLog", "job.log", false, Text),
+        path("get", "/jobs/{id}/files/{name}", "getJobFile", "job.file", false, File),
+    ]
+}
 
 /// Returns the document of the paths; `openrpc` is the document of all methods.
 pub(super) fn document(openrpc: &Value) -> Value {
     let mut described = json!({});
-    for path in &PATHS {
+    for path in &paths() {
         let place = path.path.trim_end_matches('/');
         described[place][path.verb] = operation(path, openrpc);
     }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::method::Method;
 use super::rpc_error::code;
 use super::schema_names::name_schemas;
-use crate::proto::access::Scope;
 
 const OPENRPC: &str = "1.3.2";
 const SCHEMAS: &str = "/components/schemas";
@@ -88,7 +87,6 @@ fn errors_of(method: &Method) -> Vec<&'static str> {
     let mut all = vec!["Unauthenticated", "Internal"];
     let own = (method.names)();
     let names = |one: &[&str]| own.iter().any(|name| one.contains(&name.as_str()));
-    let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
     if !own.is_empty() {
         all.push("InvalidParams");
     }
@@ -99,7 +97,7 @@ fn errors_of(method: &Method) -> Vec<&'static str> {
         all.push("NotFound");
     }
     let reads_output = method.name.ends_with("output") || method.name == "get_job_result";
-    if changes || reads_output || method.name == "events.follow" {
+    if method.changes() || reads_output || method.name == "events.follow" {
         all.push("Conflict");
     }
     let runs = ["play", "run_job", "run_job_and_await_result"].contains(&method.name);

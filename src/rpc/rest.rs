@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 use super::guard::{asking_for_token, wants_page};
 use super::http_body::{is_json, read_json};
 use super::json::{self, Sender};
-use super::rpc_error::{Result, RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use crate::proto::json_text::refuse_wide_integers;
+use crate::proto::text::shown;
 
 #[derive(Debug, PartialEq, Eq)]
 enum RestCall {
@@ -46,15 +47,12 @@ pub(super) async fn serve(
         RestCall::Tell(_) => &[],
     };
     let answered = match unknown_parameter(known, request.uri().query()) {
-        Some((name, message)) => Err(refused(RpcError::wrong(&name, message))),
+        Some((name, message)) => Err(RpcError::wrong(&name, message)),
         None => answer(&service, call, request).await,
     };
-    match answered {
-        Ok(response) => response,
-        Err((status, error)) => {
-            asking_for_token(json_response(status, json!({ "error": error }).to_string()))
-        }
-    }
+    answered.unwrap_or_else(|error| {
+        asking_for_token(json_response(error.status(), json!({ "error": error }).to_string()))
+    })
 }
 
 fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
@@ -130,42 +128,28 @@ fn seconds(wait: &str) -> Result<f64> {
     seconds.ok_or_else(|| RpcError::wrong("wait", "wait must be a number of seconds"))
 }
 
-type Refused = (StatusCode, RpcError);
-
-fn refused(error: RpcError) -> Refused {
-    (error.status(), error)
-}
-
-async fn answer(
-    service: &ApiService,
-    call: RestCall,
-    request: Request,
-) -> Result<Response, Refused> {
+async fn answer(service: &ApiService, call: RestCall, request: Request) -> Result<Response> {
     let Some(sender) = request.extensions().get::<Sender>().cloned() else {
-        let error = RpcError::new(code::INTERNAL, "the request has no sender");
-        return Err((StatusCode::INTERNAL_SERVER_ERROR, error));
+        return Err(RpcError::new(code::INTERNAL, "the request has no sender"));
     };
-    let ask = async |method: &str, params: Value| {
-        json::call(service, &sender, method, params).await.map_err(refused)
-    };
-    let document = async |method: &str, params: Value| -> Result<Response, Refused> {
+    let ask =
+        async |method: &str, params: Value| json::call(service, &sender, method, params).await;
+    let document = async |method: &str, params: Value| -> Result<Response> {
         Ok(json_response(StatusCode::OK, json::text_of(ask(method, params).await?).await))
     };
     match call {
         RestCall::Get(id, None) => document("job.get", json!({ "id": id })).await,
         RestCall::Get(id, Some(wait)) => {
-            let wait = seconds(&wait).map_err(refused)?;
-            document("job.wait", json!({ "id": id, "wait": wait })).await
+            document("job.wait", json!({ "id": id, "wait": seconds(&wait)? })).await
         }
         RestCall::Tell(id) => {
             let body = read_json(service, request).await?;
-            document("job.tell", event_for(id, &body).map_err(refused)?).await
+            document("job.tell", event_for(id, &body)?).await
         }
         RestCall::Submit(wait) => {
             let body = read_json(service, request).await?;
-            let params = submission(&body, wait.as_deref()).map_err(refused)?;
             let method = if wait.is_some() { "job.run" } else { "job.submit" };
-            let job = ask(method, params).await?;
+            let job = ask(method, submission(&body, wait.as_deref())?).await?;
             let id = job["id"].as_str().unwrap_or_default();
             let place = HeaderValue::from_str(&format!("{}/jobs/{id}", service.settings().path));
             let status = if wait.is_some() { StatusCode::OK } else { StatusCode::CREATED };
@@ -180,10 +164,7 @@ async fn answer(
 
 /// Returns the parameters of a submission: the body is the job, with `inputs` and `stdin` beside its settings.
 fn submission(body: &[u8], wait: Option<&str>) -> Result<Value> {
-    let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
-    refuse_wide_integers(body).map_err(wrong)?;
-    let mut job: Map<String, Value> = serde_json::from_slice(body)
-        .map_err(|error| wrong(format!("the body must be a job, an object of JSON: {error}")))?;
+    let mut job = object_in(body, "a job, an object of JSON")?;
     let mut params = Map::new();
     for name in ["inputs", "stdin"] {
         params.extend(job.remove_entry(name));
@@ -197,15 +178,17 @@ fn submission(body: &[u8], wait: Option<&str>) -> Result<Value> {
 
 /// Returns the parameters of an event: the body is the event, with its data.
 fn event_for(id: String, body: &[u8]) -> Result<Value> {
-    let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
-    refuse_wide_integers(body).map_err(wrong)?;
-    let mut params: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-        wrong(format!("the body must be an event, an object of JSON with `event`: {error}"))
-    })?;
+    let mut params = object_in(body, "an event, an object of JSON with `event`")?;
     if params.insert("id".to_owned(), Value::String(id)).is_some() {
-        return Err(wrong("the id of the job stands in the address".to_owned()).with("field", "id"));
+        return Err(RpcError::wrong("id", "the id of the job stands in the address"));
     }
     Ok(Value::Object(params))
+}
+
+fn object_in(body: &[u8], what: &str) -> Result<Map<String, Value>> {
+    let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
+    refuse_wide_integers(body).map_err(wrong)?;
+    serde_json::from_slice(body).map_err(|error| wrong(format!("the body must be {what}: {error}")))
 }
 
 fn json_response(status: StatusCode, text: String) -> Response {

@@ -56,12 +56,16 @@ pub struct RpcError {
     /// True if the answer of Redis was lost: the call may have changed something.
     #[serde(skip)]
     pub(super) is_in_doubt: bool,
+    /// The status of HTTP, if its code does not say it.
+    #[serde(skip)]
+    pub(super) http: Option<StatusCode>,
 }
 
 impl RpcError {
     /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None, exit: None, is_in_doubt: false }
+        let message = message.into();
+        Self { code, message, data: None, exit: None, is_in_doubt: false, http: None }
     }
 
     /// Creates the error of a wrong parameter.
@@ -69,8 +73,16 @@ impl RpcError {
         Self::new(code::INVALID_PARAMS, message).with("field", field)
     }
 
+    /// Answers with another status of HTTP than its code says.
+    pub(super) fn over_http(self, status: StatusCode) -> Self {
+        Self { http: Some(status), ..self }
+    }
+
     /// Returns the status of HTTP that says the same.
     pub(super) fn status(&self) -> StatusCode {
+        if let Some(status) = self.http {
+            return status;
+        }
         match self.code {
             code::PARSE | code::INVALID_REQUEST | code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
             code::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
@@ -240,11 +252,6 @@ fn of_exit(error: Error) -> RpcError {
         }
     };
     RpcError::new(code, error.message)
-}
-
-/// Returns the beginning of a text from outside, for messages.
-pub(super) fn shown(text: &str) -> String {
-    text.chars().take(80).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]

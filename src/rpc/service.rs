@@ -1,6 +1,5 @@
 //! The service behind every route: the table of methods and their resources.
 
-use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,18 +9,19 @@ use tokio::sync::{Mutex, watch};
 use tracing::info;
 
 use super::agent_calls::AgentCalls;
-use super::caller::{Caller, Scope};
+use super::caller::Caller;
 use super::follow::{FollowHub, Following};
 use super::login::{TokenCheck, TokenLogin, peer};
-use super::method::CallContext;
+use super::method::{CallContext, Method};
 use super::nonce::Logins;
-use super::rpc_error::{Result, RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code};
 use super::table::MethodTable;
 use super::webhook_rates::WebhookRates;
 use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};
 use crate::metrics::{Format, Metrics};
 use crate::proto::audit::Author;
+use crate::proto::text::shown;
 use crate::trace::Tracer;
 use crate::view::HealthRules;
 
@@ -41,8 +41,6 @@ pub struct ApiParts {
     pub address: Arc<str>,
     config: watch::Receiver<Arc<Config>>,
     pub login: TokenLogin,
-    /// The methods that change something.
-    changing: HashSet<&'static str>,
     metrics: Mutex<Option<(Instant, Arc<Metrics>)>>,
     pub(super) follows: FollowHub,
     pub(super) agent_calls: AgentCalls,
@@ -67,13 +65,9 @@ impl ApiService {
         logins: Arc<Logins>,
         tracer: Option<Tracer>,
     ) -> Self {
-        let table = Arc::new(MethodTable::new().traced(tracer));
         let address = config.borrow().redis.redacted_url().into();
-        let changes = |scope: Option<Scope>| scope.is_some_and(|scope| scope != Scope::Read);
-        let changing = table.methods().filter(|method| changes(method.scope));
         let parts = ApiParts {
-            changing: changing.map(|method| method.name).collect(),
-            table,
+            table: Arc::new(MethodTable::new(tracer)),
             address,
             follows: FollowHub::new(client.clone()),
             client,
@@ -155,12 +149,13 @@ impl ApiService {
 
     /// Logs a call that changes something or is refused.
     fn log(&self, name: &str, method: &str, id: Option<&str>, error: Option<&RpcError>) {
-        let method = self.table.method(method).map_or(method, |found| found.name);
+        let found = self.table.method(method);
         let is_refusal =
             |error: &RpcError| matches!(error.code, code::UNAUTHENTICATED | code::NOT_PERMITTED);
-        if !self.changing.contains(method) && !error.is_some_and(is_refusal) {
+        if !found.is_some_and(Method::changes) && !error.is_some_and(is_refusal) {
             return;
         }
+        let method = found.map_or(method, |found| found.name);
         let about = id.map(|id| format!(" of {}", shown(id))).unwrap_or_default();
         match error {
             None => info!(caller = %name, method, "{name} called {method}{about}"),

@@ -58,11 +58,11 @@ pub(super) async fn open(
                 "cannot open a WebSocket: {rejection}; a GET of this address opens one, a POST sends requests"
             );
             let error = RpcError::new(code::INVALID_REQUEST, message);
-            return refusal(StatusCode::UPGRADE_REQUIRED, &error, true);
+            return refusal(&error.over_http(StatusCode::UPGRADE_REQUIRED), true);
         }
     };
     if let Err(error) = sender.known() {
-        return refusal(error.status(), &error, true);
+        return refusal(&error, true);
     }
     let size_max = usize::try_from(service.settings().body_size_max).unwrap_or(usize::MAX);
     upgrade

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::caller::Scope;
 use super::file_reads::FileReads;
 use super::follow::Following;
 use super::method::{CallContext, Method, MethodResult};
-use super::rpc_error::{Result, RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code};
 use super::{methods, openapi, openrpc, request_trace};
+use crate::proto::text::shown;
 use crate::trace::Tracer;
 
 pub struct MethodTable {
@@ -33,7 +33,8 @@ impl MethodTable {
     /// The method that describes all others.
     pub const DISCOVER: &'static str = "rpc.discover";
 
-    pub fn new() -> Self {
+    /// Creates the table. With a tracer each call that submits jobs is a span.
+    pub fn new(tracer: Option<Tracer>) -> Self {
         let methods: BTreeMap<_, _> =
             methods::all().into_iter().map(|method| (method.name, method)).collect();
         let dotted = methods.keys().filter(|name| name.contains('.'));
@@ -41,13 +42,7 @@ impl MethodTable {
         let (document, paths) = (OnceLock::new(), OnceLock::new());
         let in_doubt = Arc::new(Semaphore::new(IN_DOUBT_MAX));
         let file_reads = FileReads::default();
-        Self { methods, identifiers, document, paths, file_reads, tracer: None, in_doubt }
-    }
-
-    /// Lets each call that submits jobs be a span.
-    #[must_use]
-    pub fn traced(self, tracer: Option<Tracer>) -> Self {
-        Self { tracer, ..self }
+        Self { methods, identifiers, document, paths, file_reads, tracer, in_doubt }
     }
 
     /// The methods, in the order of their names.
@@ -96,8 +91,7 @@ impl MethodTable {
     ) -> Result<Box<dyn MethodResult>> {
         let method = self.permitted(&context, name)?;
         let (client, params) = (context.client.clone(), method.named(params)?);
-        let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
-        let of = changes.then(|| target_of(&params));
+        let of = method.changes().then(|| target_of(&params));
         let call = (method.call)(context.clone(), params);
         let result = match &self.tracer {
             Some(tracer) => request_trace::traced(tracer, method.name, call).await,
@@ -163,19 +157,13 @@ fn unknown(name: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, message)
 }
 
-impl Default for MethodTable {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn method_has_a_name_that_is_an_identifier() {
-        let table = MethodTable::new();
+        let table = MethodTable::new(None);
         let found = |name: &str| table.method(name).map(|method| method.name);
         assert_eq!(found("job_change_many"), Some("job.change_many"));
         assert_eq!((found("create_job"), found("job_")), (Some("create_job"), None));
@@ -186,7 +174,7 @@ mod tests {
 
     #[test]
     fn required_parameters_of_a_method_come_first() {
-        for method in MethodTable::new().document()["methods"].as_array().expect("methods") {
+        for method in MethodTable::new(None).document()["methods"].as_array().expect("methods") {
             let params = method["params"].as_array().expect("parameters");
             let is_required = params.iter().map(|param| param["required"] == true);
             let (name, is_required) = (&method["name"], is_required.collect::<Vec<_>>());

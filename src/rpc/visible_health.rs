@@ -2,30 +2,18 @@
 
 use super::caller::{Bounds, Caller};
 use crate::proto::target::Group;
+use crate::store::QueueState;
 use crate::view::{Snapshot, counted};
 
 /// Returns the queues, actors and numbers of a snapshot that a caller may see. A number that counts more than that is left
 /// out.
 pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot {
     let mut seen = snapshot.clone();
-    seen.queues.retain(|(state, _)| {
-        let target = &state.queue.target;
-        caller.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
-    });
+    keep_visible(&mut seen.queues, |(state, _)| state, caller);
     seen.actors.retain(|of| caller.admits_actor(&of.actor));
     seen.silent_actors.retain(|(actor, _)| caller.admits_actor(actor));
     seen.actor_counts = counted(&seen.actors);
     let sees_types = sees_whole_types(caller);
-    if !sees_types {
-        // An expression is a setting of the jobs of others.
-        seen.queues.retain(|(state, _)| state.queue.target.selector().is_none());
-        seen.queues.iter_mut().for_each(|(state, _)| state.type_throughput_per_s = None);
-    }
-    if caller.is_bound() {
-        for (state, _) in &mut seen.queues {
-            hide_key(&mut state.held_by);
-        }
-    }
     seen.types.retain(|of| sees_types && caller.admits(of.script_type.as_str(), None));
     seen.minutes = [].into();
     // Their messages are of all types.
@@ -44,6 +32,29 @@ pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot
     seen
 }
 
+/// Keeps the queues that a caller may see, without what tells of jobs beyond its bounds.
+pub(super) fn keep_visible<T>(
+    queues: &mut Vec<T>,
+    state_of: impl Fn(&mut T) -> &mut QueueState,
+    caller: &Caller,
+) {
+    let sees_types = sees_whole_types(caller);
+    queues.retain_mut(|of| {
+        let state = state_of(of);
+        if !sees_types {
+            state.type_throughput_per_s = None;
+        }
+        if caller.is_bound() {
+            hide_key(&mut state.held_by);
+        }
+        let target = &state.queue.target;
+        let group = target.group_name().map(Group::as_str);
+        // An expression is a setting of the jobs of others.
+        let is_of_others = !sees_types && target.selector().is_some();
+        !is_of_others && caller.admits(target.script_type().as_str(), group)
+    });
+}
+
 /// Returns true if the bounds of a caller are script types alone, or there are none: these are counted as wholes.
 pub(crate) fn sees_whole_types(caller: &Caller) -> bool {
     let Bounds { groups, callers, contexts, .. } = &caller.bounds;
@@ -51,7 +62,7 @@ pub(crate) fn sees_whole_types(caller: &Caller) -> bool {
 }
 
 /// Leaves of a limit that holds a job its name: the value that it counts apart, such as a graph or a key, is of the job.
-pub(super) fn hide_key(held_by: &mut Option<String>) {
+fn hide_key(held_by: &mut Option<String>) {
     if let Some(limit) = held_by {
         let name = limit.split('=').next().unwrap_or_default().len();
         limit.truncate(name);

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use super::agent::decoded;
+use super::agent::output_of;
 use super::caller::{Bounds, Caller, Scope, Scopes};
 use super::guard::{json_text, refusal};
 use super::http_body::read_body;
@@ -34,25 +34,18 @@ pub(super) async fn receive(
     let headers = request.headers().clone();
     let body = match read_body(&service, request).await {
         Ok(body) => body,
-        Err((status, error)) => return refusal(status, &error, false),
+        Err(error) => return refusal(&error, false),
     };
     let delivery = WebhookDelivery { headers, body, path_secret: path.get("secret").cloned() };
     let name = path.get("name").map_or("", String::as_str);
-    match answer(&service, name, delivery).await {
-        Ok(response) => response,
-        Err((status, error)) => refusal(status, &error, false),
-    }
+    let answered = answer(&service, name, delivery).await;
+    answered.unwrap_or_else(|error| refusal(&error, false))
 }
 
-async fn answer(
-    service: &ApiService,
-    name: &str,
-    delivery: WebhookDelivery,
-) -> Result<Response, (StatusCode, RpcError)> {
-    let refused = |error: RpcError| (error.status(), error);
+async fn answer(service: &ApiService, name: &str, delivery: WebhookDelivery) -> Result<Response> {
     let stranger = || {
         let message = "there is no such webhook, or its secret, signature or time is wrong";
-        refused(RpcError::new(code::NOT_PERMITTED, message))
+        RpcError::new(code::NOT_PERMITTED, message)
     };
     let config = service.config();
     let found = name.parse::<HookName>().ok();
@@ -68,7 +61,8 @@ async fn answer(
     }
     if !service.webhooks.admits(&name, true, hook.rate) {
         let message = format!("more than {} deliveries (rate of [hook.{name}])", hook.rate);
-        return Err((StatusCode::TOO_MANY_REQUESTS, RpcError::new(code::CONFLICT, message)));
+        let error = RpcError::new(code::CONFLICT, message);
+        return Err(error.over_http(StatusCode::TOO_MANY_REQUESTS));
     }
     let job = match delivery.job(&hook) {
         Ok(job) => job,
@@ -83,7 +77,7 @@ async fn answer(
         Err(error) => format!("failed: {error}"),
     };
     note(&context, &name, &verdict).await;
-    submitted.map(|(_, response)| response).map_err(refused)
+    submitted.map(|(_, response)| response)
 }
 
 /// Submits the job of a delivery. Returns the verdict on it, and the answer.
@@ -124,18 +118,14 @@ async fn submit(
 
 /// Returns the output of a job as it is, text or bytes, which no browser runs.
 fn output(job: &Value) -> Result<Response> {
-    let text = job["output"].as_str().unwrap_or_default();
-    let (kind, bytes) = if job["output_encoding"] == "base64" {
-        ("application/octet-stream", decoded(text)?)
-    } else {
-        ("text/plain; charset=utf-8", text.as_bytes().to_vec())
-    };
+    let is_text = job["output_encoding"].is_null();
+    let kind = if is_text { "text/plain; charset=utf-8" } else { "application/octet-stream" };
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONTENT_DISPOSITION, "attachment"),
     ];
-    Ok((headers, bytes).into_response())
+    Ok((headers, output_of(job)?).into_response())
 }
 
 /// Returns the means of a hook: it submits jobs of its own, whose unique keys are its own.

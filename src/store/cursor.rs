@@ -14,6 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::proto::job::JobId;
 use crate::proto::target::IllegalName;
+use crate::proto::word_table::{from_text, inline_schema};
 
 /// The end of a page: the score and the id of its last job. All places are in the order of lists: latest change first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,9 @@ impl Cursor {
         Some(Self::new(score.parse().ok()?, id.parse().ok()?))
     }
 }
+
+from_text!(Cursor);
+inline_schema!(Cursor);
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

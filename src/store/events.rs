@@ -11,11 +11,14 @@ use super::text::{stream_text, written_at};
 use super::{Result, Shards, Store};
 use crate::proto::shard::{Shard, ShardCount};
 
-/// One transition of one job. Its names are unchecked text.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+/// A transition of a job.
+// Its names are unchecked text.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "LoggedEvent")]
 pub struct JobEvent {
-    /// Its position in the stream, to continue after it: `MILLISECONDS-NUMBER` by Redis's clock.
+    /// Its place among all events: milliseconds by Redis's clock, and a number.
     pub place: String,
+    /// The id of the job.
     pub id: String,
     /// Its script type; empty if none was known yet.
     #[serde(rename = "type")]

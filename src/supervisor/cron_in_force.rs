@@ -3,44 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::duty::SupervisorSettings;
 use crate::config::{CronEntry, Crontab, NotifyConfig};
 use crate::proto::cron::{CronInForce, CronName};
 use crate::proto::notification::NotifyName;
 
-/// The digests of the periodic jobs in force, made once for each reload.
-#[derive(Default)]
-pub(super) struct CronWatch(Option<(Arc<Crontab>, BTreeMap<String, String>)>);
-
-impl CronWatch {
-    /// Reads the files on disk, and returns what is in force, which files differ from it, which periodic jobs, of
-    /// Redis too, nobody hears of, and which notifications name periodic jobs that there are not.
-    pub(super) async fn read(
-        &mut self,
-        settings: &watch::Receiver<Arc<SupervisorSettings>>,
-        whole: Option<Arc<Crontab>>,
-    ) -> CronInForce {
-        let settings = Arc::clone(&settings.borrow());
-        let crontab = Arc::clone(&settings.crontab);
-        let unheard = unheard(whole.as_ref().unwrap_or(&crontab), &settings);
-        // Until the periodic jobs in Redis are read, no name is unknown.
-        let unknown = whole.map(|whole| unknown(&whole, &settings.notify)).unwrap_or_default();
-        let known = self.0.take().filter(|(of, _)| Arc::ptr_eq(of, &crontab));
-        let compare = move || {
-            let on_disk = crontab.rules.read(&settings.supervisor.cron_dir);
-            let digests = known.map_or_else(|| crontab.digests(), |(_, digests)| digests);
-            (crontab.changed_files(&on_disk), crontab, digests)
-        };
-        // Without an answer it tells less, once.
-        let Ok((changed, crontab, digests)) = tokio::task::spawn_blocking(compare).await else {
-            return CronInForce::default();
-        };
-        let refused = crontab.problems.iter().map(ToString::to_string).collect();
-        self.0 = Some((crontab, digests.clone()));
-        CronInForce::new(digests, changed, refused, unheard, unknown)
-    }
+/// Reads the files on disk, and returns what is in force, which files differ from it, which periodic jobs, of Redis too,
+/// nobody hears of, and which notifications name periodic jobs that there are not.
+pub(super) async fn cron_in_force(
+    settings: &Arc<SupervisorSettings>,
+    whole: Option<Arc<Crontab>>,
+) -> CronInForce {
+    let crontab = &settings.crontab;
+    let unheard = unheard(whole.as_ref().unwrap_or(crontab), settings);
+    // Until the periodic jobs in Redis are read, no name is unknown.
+    let unknown = whole.map(|whole| unknown(&whole, &settings.notify)).unwrap_or_default();
+    let refused = crontab.problems.iter().map(ToString::to_string).collect();
+    let of = Arc::clone(settings);
+    let compared = tokio::task::spawn_blocking(move || {
+        let crontab = &of.crontab;
+        let on_disk = crontab.rules.read(&of.supervisor.cron_dir);
+        (crontab.digests(), crontab.changed_files(&on_disk))
+    });
+    // Without an answer it tells less, once.
+    let Ok((digests, changed)) = compared.await else { return CronInForce::default() };
+    CronInForce::new(digests, changed, refused, unheard, unknown)
 }
 
 /// Returns the periodic jobs that name notifications which the configuration does not have.

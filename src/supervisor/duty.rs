@@ -112,9 +112,7 @@ pub(super) enum Next {
     /// After a pause, as soon as a look has found work.
     Seen {
         work: WorkKind,
-        /// The shortest pause.
         pause: Duration,
-        /// The longest pause.
         at_latest: Duration,
     },
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, error, warn};
 
-use super::cron_in_force::CronWatch;
+use super::cron_in_force::cron_in_force;
 use super::duty::{DutyCounts, SupervisorSettings, status};
 use crate::client::host_name;
 use crate::proto::cron::CronInForce;
@@ -51,7 +51,7 @@ impl Heartbeat<'_> {
         let mut backoff = Backoff::default();
         let (started_at, mut rounds) = (Timestamp::now(), None);
         let mut loss = LossWatch::default();
-        let (mut settings, mut cron) = (self.settings.clone(), CronWatch::default());
+        let mut settings = self.settings.clone();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
@@ -62,7 +62,8 @@ impl Heartbeat<'_> {
                     continue;
                 }
             }
-            let in_force = cron.read(self.settings, self.counts.crontab.latest()).await;
+            let now = Arc::clone(&self.settings.borrow());
+            let in_force = cron_in_force(&now, self.counts.crontab.latest()).await;
             match self.beat(started_at, in_force).await {
                 Ok((supervisors, mark)) => {
                     backoff.succeeded();

@@ -7,6 +7,7 @@ use tracing::debug;
 use super::duty::{Next, Round};
 use crate::config::NotifyConfig;
 use crate::proto::notification::{MessagePlan, NotifyKind};
+use crate::proto::units::millis;
 use crate::store::{NotifySnapshot, ReadEvents, StoreError, wanted_if_named};
 
 /// The events of one shard per round; if more are there, the next round follows at once.
@@ -43,8 +44,7 @@ async fn tell(
     for (place, event) in read.iter().flat_map(|of| &of.events) {
         for (name, notify) in &*round.settings.notify {
             if let Some(kind) = notify.tells(name, event) {
-                let every_ms = u64::try_from(notify.every.as_millis()).unwrap_or(u64::MAX);
-                plan.tell(name, kind, event, place, every_ms);
+                plan.tell(name, kind, event, place, millis(notify.every));
             }
         }
     }

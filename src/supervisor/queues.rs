@@ -1,16 +1,12 @@
 //! Duties: the queues and control lists of script types.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::{Notify, watch};
 use tracing::{info, warn};
 
-use super::duty::{Next, Round, SupervisorSettings};
+use super::duty::{Next, Round};
 use crate::config::format_duration;
-use crate::store::{
-    AdoptionRules, AfterAdoption, Store, StoreError, WorkKind, adopt_what_is_pushed,
-};
+use crate::store::{AdoptionRules, AfterAdoption, StoreError, WorkKind};
 
 /// The steps that one sweep takes on a list.
 const STEPS_MAX: usize = 20;
@@ -67,14 +63,4 @@ pub(super) async fn foreign_jobs(round: Round) -> Result<Next, StoreError> {
         }
     }
     Ok(round.until(WorkKind::Queues, round.long_pause()))
-}
-
-/// Adopts such jobs as Redis reports each push, until the task is dropped. `hears` is notified once it hears of pushes.
-pub(super) async fn hear_pushes(
-    store: Store,
-    settings: watch::Receiver<Arc<SupervisorSettings>>,
-    hears: Arc<Notify>,
-) {
-    let rules = || AdoptionRules::from(&settings.borrow().job);
-    adopt_what_is_pushed(&store, rules, &hears).await;
 }

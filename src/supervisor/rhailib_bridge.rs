@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
@@ -20,12 +20,7 @@ use crate::store::{Backoff, Blocking, Store, StoreError, TasksTaken};
 
 /// The duration of one wait for tasks, and the longest round of the loop.
 const WAIT: Duration = Duration::from_secs(2);
-/// The time of polling tasks without details without a pause, as the details usually follow
-/// the id within the resolution of timers. If none came, the next such polling starts only after a
-/// rest: clients that never write details take at most a tenth of this loop.
-const POLL_FOR: Duration = Duration::from_millis(2);
-const POLL_REST: Duration = Duration::from_millis(20);
-/// The first and the longest pause between the checks that follow.
+/// The first and the longest pause between two checks of tasks without details, which usually follow the id at once.
 const CHECK_FIRST: Duration = Duration::from_millis(1);
 const CHECK_LONGEST: Duration = Duration::from_millis(250);
 
@@ -65,10 +60,9 @@ pub(super) async fn run(store: Store, circle: RhailibCircle, counts: Arc<DutyCou
     let name = &circle.circle;
     let mut blocking = store.blocking();
     let mut backoff = Backoff::default();
-    let mut late = LateTasks::default();
     loop {
         counts.rounds.fetch_add(1, Ordering::Relaxed);
-        match round(&store, &mut blocking, &circle, &mut late).await {
+        match round(&store, &mut blocking, &circle).await {
             Ok(()) => {
                 backoff.succeeded();
             }
@@ -85,31 +79,16 @@ pub(super) async fn run(store: Store, circle: RhailibCircle, counts: Arc<DutyCou
     }
 }
 
-/// Tasks whose details were missing at the last check.
-#[derive(Default)]
-struct LateTasks {
-    number: u64,
-    /// When polling last ended without the details.
-    gave_up_at: Option<Instant>,
-}
-
 /// Takes the tasks in the list, and then waits for more; meanwhile checks the tasks whose details are
 /// missing.
 async fn round(
     store: &Store,
     blocking: &mut Blocking,
     circle: &RhailibCircle,
-    late: &mut LateTasks,
 ) -> Result<(), StoreError> {
-    let taken = take(store, circle).await?;
+    let mut taken = take(store, circle).await?;
     if taken.ids >= Store::TASKS_MAX {
-        late.number = taken.late;
         return Ok(());
-    }
-    if taken.ids > 0 && taken.late > late.number {
-        poll_late(store, circle, late, taken.late).await?;
-    } else {
-        late.number = taken.late;
     }
     let list = Keys::tasks(&circle.circle);
     let mut checks = 0;
@@ -119,36 +98,11 @@ async fn round(
         let wait = check_pause(checks);
         tokio::select! {
             peeked = &mut peek => return peeked.map(|_| ()),
-            () = tokio::time::sleep(wait), if late.number > 0 => {
-                late.number = take(store, circle).await?.late;
+            () = tokio::time::sleep(wait), if taken.late > 0 => {
+                taken = take(store, circle).await?;
                 checks += 1;
             }
         }
-    }
-}
-
-/// Polls for the details of tasks that have just arrived without them.
-async fn poll_late(
-    store: &Store,
-    circle: &RhailibCircle,
-    late: &mut LateTasks,
-    mut number: u64,
-) -> Result<(), StoreError> {
-    let began = Instant::now();
-    if !late.rests(began) {
-        while number > late.number && began.elapsed() < POLL_FOR {
-            number = take(store, circle).await?.late;
-        }
-        late.gave_up_at = (number > late.number).then(Instant::now);
-    }
-    late.number = number;
-    Ok(())
-}
-
-impl LateTasks {
-    /// Returns true if it is too soon to poll again.
-    fn rests(&self, now: Instant) -> bool {
-        self.gave_up_at.is_some_and(|at| now.duration_since(at) < POLL_REST)
     }
 }
 
@@ -171,14 +125,6 @@ async fn take(store: &Store, circle: &RhailibCircle) -> Result<TasksTaken, Store
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn polling_rests_after_details_did_not_come() {
-        let now = Instant::now();
-        assert!(!LateTasks::default().rests(now));
-        let late = LateTasks { number: 1, gave_up_at: Some(now) };
-        assert!(late.rests(now + POLL_REST / 2) && !late.rests(now + POLL_REST));
-    }
 
     #[test]
     fn checks_for_late_details_become_less_frequent() {

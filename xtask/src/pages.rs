@@ -15,7 +15,7 @@ use crate::{configuration, manual};
 /// Writes all pages and definition files, the documents of the API, and the files of the configuration.
 pub(crate) fn write() -> Result<(), Box<dyn Error>> {
     let (table, docs) =
-        (MethodTable::new(), PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"));
+        (MethodTable::new(None), PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"));
     let documents = [
         ("openrpc.json", serde_json::to_string_pretty(table.document())?),
         ("openapi.json", serde_json::to_string_pretty(table.paths_document())?),

@@ -19,7 +19,6 @@ pub(super) enum Action {
     StopAll,
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
-    /// Queue a background call.
     Do(BackgroundCall),
     RedisAnswered,
     /// Note that Redis did not do this.

@@ -9,14 +9,14 @@ use tracing::{error, warn};
 use super::action::Action;
 use super::background_calls::BackgroundCall;
 use super::inputs::{self, InputsOf, JobInputs};
-use super::jobs::Jobs;
+use super::jobs::{Jobs, not_begun};
 use super::pending::Pending;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::settings::ActorSettings;
 use crate::failpoint;
 use crate::proto::job::JobId;
-use crate::store::{Claim, Claimed, ReturnedAttempt, StoreError};
+use crate::store::{Claim, Claimed, StoreError};
 
 /// The size of a hash beside its script.
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
@@ -258,26 +258,13 @@ impl Claiming {
         }
         self.suspects_server = server;
         self.suspects.extend(unknown.iter().map(|(id, _)| id.clone()));
-        let unknown: Vec<ReturnedAttempt> = unknown
-            .into_iter()
-            .map(|(id, claimed_at)| ReturnedAttempt {
-                id,
-                claimed_at,
-                queue: None,
-                has_begun: false,
-                has_crashed: false,
-            })
-            .collect();
         // A read is no sign that Redis accepts writes again.
-        let mut actions = Vec::new();
-        if !unknown.is_empty() {
-            warn!(
-                jobs = unknown.len(),
-                "gives back claimed jobs: the answer to their claim was lost"
-            );
-            actions.push(Action::Do(BackgroundCall::GiveBack(unknown)));
+        if unknown.is_empty() {
+            return Vec::new();
         }
-        actions
+        warn!(jobs = unknown.len(), "gives back claimed jobs: the answer to their claim was lost");
+        let unknown = unknown.into_iter().map(|of| not_begun(of, None)).collect();
+        vec![Action::Do(BackgroundCall::GiveBack(unknown))]
     }
 }
 

@@ -18,6 +18,7 @@ use crate::actor::settings::ActorSettings;
 use crate::actor::{job_log_lines, verdict};
 use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, Job, JobId, TraceParent};
+use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
 use crate::store::{Attempt, Counts, ReturnedAttempt, Verdict};
 
@@ -276,7 +277,10 @@ fn is_to_stop(job: &Job) -> bool {
 
 /// Returns what gives an attempt back to its queue.
 pub(super) fn given_back(run: &RunningJob, has_begun: bool) -> ReturnedAttempt {
-    let (id, claimed_at) = run.attempt();
-    let queue = Some(run.queue.clone());
-    ReturnedAttempt { id, claimed_at, queue, has_begun, has_crashed: false }
+    ReturnedAttempt { has_begun, ..not_begun(run.attempt(), Some(run.queue.clone())) }
+}
+
+/// Returns the same of an attempt that no thread has begun.
+pub(super) fn not_begun((id, claimed_at): (JobId, u64), queue: Option<Queue>) -> ReturnedAttempt {
+    ReturnedAttempt { id, claimed_at, queue, has_begun: false, has_crashed: false }
 }

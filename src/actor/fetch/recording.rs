@@ -90,10 +90,11 @@ impl Recording {
         (verdict, counts): (Verdict, Counts),
         log: &LogBuffer,
     ) {
-        let used = log.used_fields();
+        let used = log.entries().used_fields();
         let ending = AttemptEnd { id, claimed_at, script_type, verdict, used, counts };
         let lines = log.take_rest();
-        let (files, missing) = (log.take_files(), log.missing());
+        let mut entries = log.entries();
+        let (files, missing) = (std::mem::take(&mut entries.files), entries.missing);
         self.endings.waiting.push(UnrecordedEnd { ending, lines, files, missing });
     }
 

@@ -82,7 +82,9 @@ impl UnitSignals {
 /// Returns the signal by which a script died that Hero did not send.
 fn signal_of(outcome: &RunOutcome) -> Option<i32> {
     let is_of_script = matches!(outcome.result, Err(Failure::Script { exit_code: None, .. }));
-    outcome.run.log.unit_signal().filter(|_| is_of_script)
+    // One that people send to whole units.
+    let signal = outcome.run.log.entries().used.and_then(|used| used.unit_signal());
+    signal.filter(|_| is_of_script)
 }
 
 /// Turns the death of a script with its unit into an attempt that its actor gives back.

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::figures::Figures;
-use crate::cli::table::{TextTable, grouped};
+use crate::cli::table::TextTable;
+use crate::proto::text::grouped;
 
 /// The base of a figure's ratio, measured in the same run: its name, and the words after the ratio.
 type Baseline = Option<(&'static str, &'static str)>;

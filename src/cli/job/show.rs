@@ -11,7 +11,7 @@ use super::Show;
 use super::list::attempt as took;
 use crate::cli::api::{ApiMethods, job_of, read};
 use crate::cli::job_notes::report_blocker;
-use crate::cli::table::{TextTable, first_line, grouped};
+use crate::cli::table::{TextTable, first_line};
 use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
@@ -23,7 +23,7 @@ use crate::proto::job::{
     JobStatus, TREES, WAITS_FOR,
 };
 use crate::proto::pattern::matches_name;
-use crate::proto::text::escape_lines;
+use crate::proto::text::{escape_lines, grouped};
 use crate::proto::units::readable_size;
 
 /// Shows a job, or only a dead letter.

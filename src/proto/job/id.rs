@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::proto::target::{IllegalName, is_hexadecimal, is_word, name};
+use crate::proto::word_table::{from_text, inline_schema};
 
 name!(
     /// The id of a job: a UUID when Hero makes it, any short word when a submitter chooses it.
@@ -117,6 +118,9 @@ impl FromStr for JobReference {
         Ok(Self { id: whole.unwrap_or(text).parse()?, is_whole: whole.is_some() })
     }
 }
+
+from_text!(JobReference);
+inline_schema!(JobReference);
 
 /// Returns whether a UUID may begin with a text.
 fn begins_uuid(text: &str) -> bool {

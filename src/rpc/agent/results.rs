@@ -56,8 +56,17 @@ pub(super) fn repeated(value: &str) -> Option<&str> {
     (value.len() <= REPEATED_BYTES).then_some(value)
 }
 
+/// Returns the output of a job or of `job.output` as bytes.
+pub(in crate::rpc) fn output_of(found: &Value) -> Result<Vec<u8>> {
+    let output = found["output"].as_str().unwrap_or_default();
+    match found["output_encoding"].as_str() {
+        Some("base64") => decoded(output),
+        _ => Ok(output.as_bytes().to_vec()),
+    }
+}
+
 /// Returns the bytes of a text in Base64, as methods of the API answer.
-pub(in crate::rpc) fn decoded(base64: &str) -> Result<Vec<u8>> {
+pub(super) fn decoded(base64: &str) -> Result<Vec<u8>> {
     let decoded = BASE64_STANDARD.decode(base64);
     decoded.map_err(|error| RpcError::new(code::INTERNAL, format!("no Base64: {error}")))
 }

@@ -11,7 +11,7 @@ use super::types::AgentTypes;
 use super::{
     AgentServer, MethodTable, Result, RpcError, code, fleet, published, results, schema, written,
 };
-use crate::proto::job::{JobId, SETTINGS};
+use crate::proto::job::{JobId, SETTINGS, WAITS_FOR};
 use crate::proto::text::{did_you_mean, meant, shown};
 
 struct AgentTool {
@@ -172,9 +172,9 @@ impl AgentTool {
             _ => Map::new(),
         };
         if let Some(mut job) = properties.remove("job") {
-            for name in SETTINGS_TAKEN {
-                properties.insert(name.to_owned(), job["properties"][name].take());
-            }
+            let settings =
+                SETTINGS_TAKEN.map(|name| (name.to_owned(), job["properties"][name].take()));
+            properties = settings.into_iter().chain(properties).collect();
             schema.insert("required".to_owned(), json!(["script", "script_type"]));
         }
         if self.name == ON_MACHINES {
@@ -209,20 +209,10 @@ impl AgentTool {
     /// Returns the error of an argument that the tool does not have.
     fn unknown(&self, table: &MethodTable, name: &str) -> RpcError {
         let method = table.method(self.method);
-        let own = method.map(|method| (method.names)()).unwrap_or_default();
-        let own = own.iter().map(String::as_str);
-        let submits = self.kind == ToolKind::Submits;
-        let own = own.filter(|own| !submits || *own != "job");
-        let of_machines = self.name == ON_MACHINES;
-        let own = own.filter(|own| !of_machines || fleet::BOUNDS.contains(own));
-        let further = self.own_arguments();
-        let own = own.chain(further.iter().map(|(name, _)| *name));
-        let settings: &[&str] = match self.name {
-            ON_MACHINES => &fleet::SETTINGS,
-            _ if submits => &SETTINGS_TAKEN,
-            _ => &[],
-        };
-        let known: Vec<&str> = settings.iter().copied().chain(own).collect();
+        let input = method.map(|method| self.input(method, &AgentTypes::default()));
+        let properties = input.as_ref().and_then(|input| input["properties"].as_object());
+        let known: Vec<&str> =
+            properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let hint = match meant(name, known.iter().copied()) {
             None => format!("; there are `{}`", known.join("`, `")),
             near => did_you_mean(near),
@@ -284,8 +274,11 @@ impl AgentTool {
     /// Calls its method and returns its result.
     async fn run(&self, server: &AgentServer, params: Value) -> Result<Value> {
         let mut found = server.call(self.method, params).await?;
-        if self.method == "job.submit" {
-            server.add_blocker(&mut found).await;
+        if self.method == "job.submit"
+            && let Some(id) = found["id"].as_str().and_then(|id| id.parse().ok())
+            && let Some(words) = server.context.waits_for(&id).await
+        {
+            found[WAITS_FOR] = json!(words);
         }
         match self.method {
             "job.run" => written::ended(server, &found).await,
@@ -394,14 +387,14 @@ mod tests {
         let tool = TOOLS.iter().find(|tool| tool.name == "run_script").expect("a tool");
         let message = "the parameters of job.run are wrong: job.timeout: invalid type";
         let error = RpcError::wrong("job.timeout", message);
-        let told = tool.in_its_names(&MethodTable::new(), error);
+        let told = tool.in_its_names(&MethodTable::new(None), error);
         assert_eq!(told.message, "the arguments of run_script are wrong: timeout: invalid type");
         assert_eq!(told.data, Some(json!({ "field": "timeout" })));
     }
 
     #[test]
     fn unknown_argument_is_rejected_with_a_suggestion() {
-        let table = MethodTable::new();
+        let table = MethodTable::new(None);
         let told = |tool: &str, name: &str| {
             let tool = TOOLS.iter().find(|of| of.name == tool).expect("a tool");
             let message = format!(
@@ -429,7 +422,7 @@ mod tests {
 
     #[test]
     fn each_tool_has_a_method_and_described_arguments_without_references() {
-        let table = MethodTable::new();
+        let table = MethodTable::new(None);
         let names = vec!["bash".to_owned()];
         let none = Vec::new;
         let types = AgentTypes { names, unsandboxed: none(), network: none(), unserved: none() };

@@ -2,6 +2,7 @@
 
 use super::super::method::CallContext;
 
+#[derive(Default)]
 pub(super) struct AgentTypes {
     pub(super) names: Vec<String>,
     /// The names of those whose scripts are not sandboxed.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::methods::found_file;
 use super::resources::{file_uri, mime_of};
 use super::results::{
-    TEXT_BYTES, WrittenBytes, cut, decoded, image_type, repeated, result, tail, text,
+    TEXT_BYTES, WrittenBytes, cut, decoded, image_type, output_of, repeated, result, tail, text,
 };
 use super::{AgentServer, Result, RpcError, code};
 
@@ -124,20 +124,11 @@ pub(super) async fn output(
 ) -> Result<Value> {
     let part = AskedPart::take(&mut arguments)?;
     let found = server.call("job.output", Value::Object(arguments)).await?;
-    let bytes = bytes_of(&found)?;
+    let bytes = output_of(&found)?;
     let size = bytes.len() as u64;
     let own = WrittenBytes { size, offset: part.offset, part: part.of(&bytes), tool: "job_output" };
     let content = own.content().unwrap_or_else(|| vec![text(&no_text(size))]);
     Ok(result(false, &content, Some(&json!({ "size": size, "offset": part.offset }))))
-}
-
-/// Returns the output of a job or of `job.output` as bytes.
-fn bytes_of(found: &Value) -> Result<Vec<u8>> {
-    let output = found["output"].as_str().unwrap_or_default();
-    match found["output_encoding"].as_str() {
-        Some("base64") => decoded(output),
-        _ => Ok(output.as_bytes().to_vec()),
-    }
 }
 
 pub(super) fn no_text(size: u64) -> String {
@@ -195,7 +186,7 @@ pub(super) async fn ended(server: &AgentServer, job: &Value) -> Result<Value> {
 
 /// The output of a script that finished.
 fn finished(job: &Value, about: &mut Value) -> Result<Vec<Value>> {
-    let bytes = bytes_of(job)?;
+    let bytes = output_of(job)?;
     let size = bytes.len() as u64;
     let end = bytes.len().min(TEXT_BYTES);
     let whole = WrittenBytes { size, offset: 0, part: &bytes, tool: "job_output" };

@@ -7,10 +7,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::super::rpc_error::Result;
-use super::notice::{LoggedEvent, LoggedLine};
+use super::notice::LoggedLine;
 use super::topic::StreamPlace;
 use crate::client::StatsDocument;
 use crate::proto::job::JobStatus;
+use crate::store::JobEvent;
 
 /// The bytes of entries that are kept for slow followers; they read older ones themselves.
 const KEPT_BYTES_MAX: usize = 256 << 10;
@@ -18,7 +19,7 @@ const KEPT_BYTES_MAX: usize = 256 << 10;
 #[derive(Debug, Clone)]
 pub(super) enum FeedEntry {
     Line(LoggedLine),
-    Event(LoggedEvent),
+    Event(JobEvent),
     Stats(Arc<StatsDocument>),
 }
 

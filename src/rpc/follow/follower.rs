@@ -1,6 +1,5 @@
 //! A follower: one subscription; its client has everything up to its place.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +29,6 @@ pub(crate) struct Follower {
     subscription: String,
     hub: FollowHub,
     topic: FollowTopic,
-    types: Option<BTreeSet<String>>,
     bound: Option<Arc<Caller>>,
     /// The client has everything up to here; `None`: it wants what comes from now on.
     place: Option<StreamPlace>,
@@ -71,7 +69,7 @@ impl Follower {
         subscription: String,
         following: Following,
     ) -> Result<Self> {
-        let Following { topic, since, types, bound } = following;
+        let Following { topic, since, bound } = following;
         let seat = hub.join(&topic)?;
         let news = seat.feed.news();
         let place = match (&topic, since) {
@@ -85,7 +83,6 @@ impl Follower {
             subscription,
             hub: hub.clone(),
             topic,
-            types,
             bound,
             place,
             status: None,
@@ -208,10 +205,7 @@ impl Follower {
             }
             FollowTopic::Events => {
                 let events = client.events(Some(&after), PAGE).await?;
-                let entry = |event: crate::store::JobEvent| {
-                    (event.place.clone(), FeedEntry::Event(event.into()))
-                };
-                events.into_iter().map(entry).unzip()
+                events.into_iter().map(|of| (of.place.clone(), FeedEntry::Event(of))).unzip()
             }
             FollowTopic::Stats => (Vec::new(), Vec::new()),
         };
@@ -265,7 +259,7 @@ impl Follower {
     /// Returns the statistics that the caller may see.
     fn visible(&self, stats: &StatsDocument) -> StatsDocument {
         let mut stats = stats.clone();
-        if let Some(types) = &self.types {
+        if let Some(types) = self.bound.as_ref().and_then(|caller| caller.bounds.types.as_ref()) {
             stats.types.retain(|of| types.contains(&of.script_type));
         }
         stats

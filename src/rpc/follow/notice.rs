@@ -36,30 +36,6 @@ impl From<LogLine> for LoggedLine {
     }
 }
 
-/// A transition of a job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct LoggedEvent {
-    /// Its place among all events: milliseconds by Redis's clock, and a number.
-    place: String,
-    /// The id of the job.
-    id: String,
-    /// Its script type; empty if none was known yet.
-    #[serde(rename = "type")]
-    script_type: String,
-    /// The state it left; empty if it was new or the state is unknown.
-    from: String,
-    /// The state it is in, or `deleted`.
-    to: String,
-    /// The actor that runs it, or ran it last; empty if none did.
-    actor: String,
-}
-
-impl From<JobEvent> for LoggedEvent {
-    fn from(JobEvent { place, id, script_type, from, to, actor }: JobEvent) -> Self {
-        Self { place, id, script_type, from, to, actor }
-    }
-}
-
 /// The members of every notification.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct NoticeHead {
@@ -103,7 +79,7 @@ pub(crate) struct EventsNotice {
     pub(super) head: NoticeHead,
     /// The events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) events: Vec<LoggedEvent>,
+    pub(super) events: Vec<JobEvent>,
 }
 
 /// The statistics after a change.

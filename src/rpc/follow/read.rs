@@ -109,7 +109,7 @@ async fn read_events(client: &Client, feed: &SharedFeed) {
                     let texts = [&event.id, &event.script_type, &event.actor].map(String::len);
                     let bytes = texts.iter().sum::<usize>() + ENTRY_BYTES;
                     let place = StreamPlace::of(&event.place);
-                    content.add(place, bytes, FeedEntry::Event(event.into()));
+                    content.add(place, bytes, FeedEntry::Event(event));
                 }
             }),
             Err(error) => trouble(client, feed, &error).await,

@@ -1,6 +1,5 @@
 //! The things that can be followed, and places in them.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use jiff::Timestamp;
 
 use super::super::caller::Caller;
 use crate::proto::job::JobId;
+use crate::proto::word_table::{from_text, inline_schema};
 
 /// A thing that is followed. All that follow the same one share a reader.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,9 +27,7 @@ pub(crate) struct Following {
     pub(crate) topic: FollowTopic,
     /// The sequence number to continue after.
     pub(crate) since: Option<StreamPlace>,
-    /// The only script types whose statistics the caller may see.
-    pub(crate) types: Option<BTreeSet<String>>,
-    /// The caller, if it has bounds, which a job may leave while it is followed.
+    /// The caller, if it has bounds: a job may leave them while it is followed, and statistics are of its types.
     pub(crate) bound: Option<Arc<Caller>>,
 }
 
@@ -44,6 +42,9 @@ impl StreamPlace {
         text.parse().unwrap_or_default()
     }
 }
+
+from_text!(StreamPlace);
+inline_schema!(StreamPlace);
 
 impl FromStr for StreamPlace {
     type Err = &'static str;

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use super::super::caller::{Bounds, JobOwnership, Outside};
 use super::super::request_trace::trace_of_request;
 use super::super::visible_health::sees_whole_types;
-use super::params::Spelled;
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
@@ -239,15 +238,14 @@ impl CallContext {
         for job in jobs {
             self.has_type(job)?;
         }
-        let reads = self.caller.reads();
-        if reads && !self.caller.is_bound() {
+        if !self.hides_jobs() {
             return Ok(());
         }
         let mut known: HashSet<&JobId> = jobs.iter().map(|job| &job.id).collect();
         for id in jobs.iter().flat_map(|job| job.spec.waits_for()) {
             if known.insert(id) {
                 let other = self.visible(id).await?;
-                if !reads && other.spec.caller_id != self.caller.name {
+                if !self.reads_of(Some(&other.spec.caller_id)) {
                     return Err(hidden(id));
                 }
             }
@@ -289,11 +287,7 @@ impl CallContext {
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may change.
-    pub(super) async fn own_job(
-        &self,
-        Spelled(of): Spelled<JobReference>,
-        doing: &str,
-    ) -> Result<JobId> {
+    pub(super) async fn own_job(&self, of: JobReference, doing: &str) -> Result<JobId> {
         let id = self.job_named(&of).await?;
         self.may_change(&id, doing).await?;
         Ok(id)
@@ -302,8 +296,12 @@ impl CallContext {
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
     /// own.
     pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {
-        let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
-        self.caller.sees(job) && (self.caller.reads() || is_own())
+        self.caller.sees(job) && self.reads_of(job.fields.get("caller_id").map(String::as_str))
+    }
+
+    /// Returns whether it may read a job or graph of this caller: without the scope read only its own.
+    pub(super) fn reads_of(&self, owner: Option<&str>) -> bool {
+        self.caller.reads() || owner == Some(&self.caller.name)
     }
 
     /// Refuses a job that the caller may not know of, as if there were none: one beyond its bounds, or, without the
@@ -335,14 +333,26 @@ impl CallContext {
             return Ok(());
         }
         let job = self.visible(id).await?;
-        if self.caller.operates() || job.spec.caller_id == self.caller.name {
+        let absent = ClientError::NoSuchJob(id.clone());
+        self.may_change_of(&job.spec.caller_id, ("job", id), absent, doing)
+    }
+
+    /// Refuses a job or graph of another caller; as `absent` if the caller learns nothing of those of others.
+    pub(super) fn may_change_of(
+        &self,
+        owner: &str,
+        (noun, id): (&str, &JobId),
+        absent: ClientError,
+        doing: &str,
+    ) -> Result<()> {
+        if self.caller.operates() || owner == self.caller.name {
             return Ok(());
         }
         if !self.caller.reads() {
-            return Err(hidden(id));
+            return Err(absent.into());
         }
-        let why = "it is a job of another caller, which needs the scope operate";
-        Err(self.may_not(format!("{doing} job {id}: {why}")).with("id", id.as_str()))
+        let why = format!("it is a {noun} of another caller, which needs the scope operate");
+        Err(self.may_not(format!("{doing} {noun} {id}: {why}")).with("id", id.as_str()))
     }
 }
 

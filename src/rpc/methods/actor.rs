@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Spelled, patience};
+use super::params::patience;
 use super::{CallContext, Result, Scope};
 use crate::client::ActorDocument;
 use crate::proto::message::Control;
@@ -31,10 +31,10 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct ListActors {
     /// Only actors of this script type.
-    script_type: Option<Spelled<ScriptType>>,
+    script_type: Option<ScriptType>,
     /// Only actors whose labels match this expression, as `where` of a job.
     #[serde(rename = "where")]
-    selector: Option<Spelled<Selector>>,
+    selector: Option<Selector>,
 }
 
 /// The live actors.
@@ -45,10 +45,8 @@ pub(crate) struct LiveActors {
 }
 
 async fn list(context: CallContext, params: ListActors) -> Result<LiveActors> {
-    let script_type = params.script_type.map(|Spelled(name)| name);
-    let selector = params.selector.map(|Spelled(selector)| selector);
-    let mut actors =
-        context.client.actor_documents(script_type.as_ref(), selector.as_ref()).await?;
+    let (script_type, selector) = (params.script_type.as_ref(), params.selector.as_ref());
+    let mut actors = context.client.actor_documents(script_type, selector).await?;
     actors.retain(|actor| context.caller.admits(&actor.script_type, Some(&actor.group)));
     Ok(LiveActors { actors })
 }

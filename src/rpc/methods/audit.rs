@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{PastTime, Spelled, check_period, page_size};
+use super::params::{PastTime, check_period, page_size};
 use super::{CallContext, Result, Scope};
 use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
@@ -20,9 +20,9 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct ListAudit {
     /// Only changes since then: RFC 3339, or as hero audit has it, in UTC: 24h (ago), 09:00, yesterday 18:00, friday.
-    since: Option<Spelled<PastTime>>,
+    since: Option<PastTime>,
     /// Only changes until then.
-    until: Option<Spelled<PastTime>>,
+    until: Option<PastTime>,
     /// Only changes by people and programs whose name contains this text.
     who: Option<String>,
     /// Only this change, such as `job.stop`, or all changes of one noun, such as `job`.
@@ -40,7 +40,7 @@ pub(crate) struct AuditList {
 
 async fn list(context: CallContext, params: ListAudit) -> Result<AuditList> {
     context.needs_no_bounds("read the record of changes")?;
-    let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
+    let time = |of: Option<PastTime>| of.map(|PastTime(time)| time);
     let filter = AuditFilter {
         since: time(params.since),
         until: time(params.until),

@@ -9,8 +9,7 @@ use super::batch_every::{checked, fleet};
 use super::graph::{callbacks, notifications};
 use super::job_files::given_files;
 use super::job_types::{BatchJob, JobSettings};
-use super::params::Spelled;
-use super::submitted::{StoredJob, UnservedJobs, stored_or_same, unserved};
+use super::submitted::{StoredJob, UnservedJobs, check_number, stored_or_same, unserved};
 use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{
     ClientError, FilesByPlace, FleetMember, MachineActorDocument, NewBatch, await_ends,
@@ -39,9 +38,9 @@ struct Batch {
     #[serde(default)]
     all_or_none: bool,
     /// A name for lists and searches.
-    name: Option<Spelled<JobName>>,
+    name: Option<JobName>,
     /// The id of the batch; a random UUID without one.
-    id: Option<Spelled<JobId>>,
+    id: Option<JobId>,
     /// The job that starts once all jobs have finished. It gets the id, name, state and counts of the batch
     /// as variables, `HERO_GRAPH_ID` and so on.
     on_success: Option<JobSettings>,
@@ -270,14 +269,9 @@ struct JobsToSubmit {
 
 async fn read(context: &CallContext, params: &mut Batch) -> Result<JobsToSubmit> {
     let most = if params.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
-    if params.jobs.len() > most {
-        let error = ClientError::TooMany { jobs: params.jobs.len(), most };
-        return Err(RpcError::from(error).with("field", "jobs"));
-    }
     let is_joined = params.opening.is_some();
-    if params.jobs.is_empty() && !is_joined {
-        let message = "the batch has no job: give at least one in `jobs`";
-        return Err(RpcError::wrong("jobs", message));
+    if !(params.jobs.is_empty() && is_joined) {
+        check_number("batch", params.jobs.len(), most)?;
     }
     if (params.more || is_joined) && (params.all_or_none || params.every.is_some()) {
         let message = "a batch of several calls is neither all_or_none nor for every machine";
@@ -314,9 +308,9 @@ async fn read(context: &CallContext, params: &mut Batch) -> Result<JobsToSubmit>
 async fn without_jobs(context: &CallContext, params: &mut Batch) -> Result<NewBatch> {
     let Batch { at_a_time, stop_after, pause_after, .. } = *params;
     let asked = [params.on_success.take(), params.on_failure.take(), params.on_end.take()];
-    let mut batch = NewBatch::with_id(params.id.take().map(|Spelled(id)| id));
+    let mut batch = NewBatch::with_id(params.id.take());
     batch.is_joined = params.opening.is_some();
-    batch.graph.name = params.name.take().map(|Spelled(name)| name);
+    batch.graph.name = params.name.take();
     batch.graph.callbacks = callbacks(context, asked).await?;
     batch.graph.notify = notifications(&params.notify)?;
     batch.graph.window = GraphWindow { at_a_time, stop_after, pause_after };

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::job::Id;
 use super::job_types::{JobSettings, mask};
-use super::params::{Nothing, PastTime, Spelled, page_size};
+use super::params::{Nothing, PastTime, page_size};
 use super::{CallContext, Result, Scope, blocking};
 use crate::client::{
     BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
@@ -95,11 +95,10 @@ async fn get(context: CallContext, params: OnePeriodicJob) -> Result<PeriodicJob
     let job = std::slice::from_mut(&mut found.job);
     hide_jobs_beyond(&context, job, &mut found.history).await?;
     if !context.caller.operates() {
-        mask(&mut found.settings);
-        let masked = |_: &str, job| {
-            let mut job = Value::Object(job);
+        found.settings.as_object_mut().into_iter().for_each(mask);
+        let masked = |_: &str, mut job| {
             mask(&mut job);
-            job.as_object_mut().map(std::mem::take).ok_or(())
+            Ok::<_, Infallible>(job)
         };
         found.graph = found.graph.and_then(|plan| plan.map(masked).ok());
     }
@@ -168,9 +167,9 @@ struct BackfilledPeriod {
     /// Its name.
     name: String,
     /// The start of the period: a time, or a duration ago such as 2d.
-    since: Spelled<PastTime>,
+    since: PastTime,
     /// The end of the period; now without it.
-    until: Option<Spelled<PastTime>>,
+    until: Option<PastTime>,
     /// Leaves out the times for which it fired.
     #[serde(default)]
     only_missing: bool,
@@ -187,10 +186,10 @@ async fn backfill(context: CallContext, params: BackfilledPeriod) -> Result<Back
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
     let until = match params.until {
-        Some(Spelled(PastTime(until))) => until,
+        Some(PastTime(until)) => until,
         None => context.client.now().await?,
     };
-    let Spelled(PastTime(since)) = params.since;
+    let PastTime(since) = params.since;
     let period = BackfillPeriod { since, until, only_missing: params.only_missing };
     let firings = context.client.backfill(&crontab, &params.name, &period).await?;
     Ok(Backfilled { firings })

@@ -5,7 +5,6 @@ use serde::Deserialize;
 
 use super::job_list::{self, JobPage, ListJobs, ListPlace};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
-use super::params::Spelled;
 use super::{CallContext, Result, RpcError, Scope};
 use crate::proto::job::JobReference;
 use crate::proto::job_filter::Filtered;
@@ -31,7 +30,7 @@ async fn list(context: CallContext, mut params: ListJobs) -> Result<JobPage> {
 struct DeadChoice {
     /// The dead letters, up to 1000.
     #[serde(default)]
-    ids: Vec<Spelled<JobReference>>,
+    ids: Vec<JobReference>,
     /// All that match the filters, in place of `ids`.
     #[serde(default)]
     all: bool,
@@ -41,7 +40,7 @@ struct DeadChoice {
     /// With `all`: the number of dead letters after which the call ends.
     limit: Option<usize>,
     /// With `all`: the `next` of the call before.
-    cursor: Option<Spelled<Cursor>>,
+    cursor: Option<Cursor>,
 }
 
 async fn change(

@@ -8,10 +8,9 @@ use serde::Deserialize;
 use super::super::follow::{
     EventsNotice, FollowTopic, Following, JobNotice, StatsNotice, StreamPlace,
 };
-use super::super::rpc_error::shown;
-use super::params::Spelled;
 use super::{CallContext, Method, Result, RpcError, Scope, code};
 use crate::proto::job::JobReference;
+use crate::proto::text::shown;
 
 /// The method that ends a subscription.
 pub(in crate::rpc) const UNSUBSCRIBE: &str = "unsubscribe";
@@ -65,19 +64,22 @@ pub(in crate::rpc) struct EndSubscription {
 #[serde(deny_unknown_fields)]
 struct FollowJob {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The sequence number of a notification, to get only what came after it. Without it the log is told from
     /// its start.
-    since: Option<Spelled<StreamPlace>>,
+    since: Option<StreamPlace>,
 }
 
 async fn job(context: CallContext, params: FollowJob) -> Result<Following> {
     let seen = context.seen(params.id).await?;
     let job = context.client.get_job(&seen.id).await;
     let job = context.still(&seen, job).await?;
-    let since = params.since.map(|Spelled(place)| place);
+    Ok(following(&context, FollowTopic::Job(job.id, job.created_at), params.since))
+}
+
+fn following(context: &CallContext, topic: FollowTopic, since: Option<StreamPlace>) -> Following {
     let bound = context.caller.is_bound().then(|| Arc::clone(&context.caller));
-    Ok(Following { topic: FollowTopic::Job(job.id, job.created_at), since, types: None, bound })
+    Following { topic, since, bound }
 }
 
 /// Where to begin.
@@ -85,7 +87,7 @@ async fn job(context: CallContext, params: FollowJob) -> Result<Following> {
 #[serde(deny_unknown_fields)]
 struct FollowSince {
     /// The sequence number of a notification, to get only what came after it. Without it, from now on.
-    since: Option<Spelled<StreamPlace>>,
+    since: Option<StreamPlace>,
 }
 
 async fn events(context: CallContext, params: FollowSince) -> Result<Following> {
@@ -94,13 +96,10 @@ async fn events(context: CallContext, params: FollowSince) -> Result<Following> 
         let message = "cannot follow events: none are recorded; set job.events = true";
         return Err(RpcError::new(code::CONFLICT, message));
     }
-    let since = params.since.map(|Spelled(place)| place);
-    Ok(Following { topic: FollowTopic::Events, since, types: None, bound: None })
+    Ok(following(&context, FollowTopic::Events, params.since))
 }
 
 async fn stats(context: CallContext, params: FollowSince) -> Result<Following> {
     context.needs_whole_types("follow the numbers of script types")?;
-    let since = params.since.map(|Spelled(place)| place);
-    let types = context.caller.bounds.types.clone();
-    Ok(Following { topic: FollowTopic::Stats, since, types, bound: None })
+    Ok(following(&context, FollowTopic::Stats, params.since))
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::job_files::given_files;
 use super::job_types::JobSettings;
 use super::params::{page_size, patience};
-use super::submitted::{UnservedJobs, unserved};
+use super::submitted::{UnservedJobs, check_number, unserved};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{
     ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraph,
@@ -62,14 +62,7 @@ pub(crate) struct SubmittedGraph {
 }
 
 async fn submit(context: CallContext, params: GraphPlan<JobSettings>) -> Result<SubmittedGraph> {
-    if params.jobs.len() > Store::WHOLE_MAX {
-        let error = ClientError::TooMany { jobs: params.jobs.len(), most: Store::WHOLE_MAX };
-        return Err(RpcError::from(error).with("field", "jobs"));
-    }
-    if params.jobs.is_empty() {
-        let message = "the graph has no job: give at least one in `jobs`";
-        return Err(RpcError::wrong("jobs", message));
-    }
+    check_number("graph", params.jobs.len(), Store::WHOLE_MAX)?;
     let mut graph = Graph::new();
     graph.set_window(params.window());
     graph.notify(notifications(&params.notify)?);
@@ -180,8 +173,8 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 /// Returns the graph of an id, or of a beginning or a name that is unique among the graphs that the caller may
 /// see.
 async fn named(context: &CallContext, id: &str) -> Result<JobId> {
-    let knows = |graph: &GraphInfo| context.caller.reads() || graph.caller == context.caller.name;
-    let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
+    let sees =
+        |of: &GraphInfo| is_visible(context, of) && context.reads_of(Some(of.caller.as_str()));
     Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
 }
 
@@ -192,7 +185,7 @@ pub(crate) async fn names_graph(context: &CallContext, mut error: RpcError) -> R
         id.filter(|id| error.message == ClientError::NoSuchJob(id.clone()).to_string())
         && let Ok(graph) = named(context, id.as_str()).await
         && let Ok(graph) = visible(context, &graph).await
-        && (context.caller.reads() || graph.caller == context.caller.name)
+        && context.reads_of(Some(graph.caller.as_str()))
     {
         error.message = ClientError::IsGraph(id).to_string();
     }
@@ -212,14 +205,9 @@ pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphIn
 pub(super) async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId> {
     let id = named(context, id).await?;
     let graph = visible(context, &id).await?;
-    if context.caller.operates() || graph.caller == context.caller.name {
-        return Ok(id);
-    }
-    if !context.caller.reads() {
-        return Err(ClientError::NoSuchGraph(id).into());
-    }
-    let why = "it is a graph of another caller, which needs the scope operate";
-    Err(context.may_not(format!("{doing} graph {id}: {why}")).with("id", id.as_str()))
+    let absent = ClientError::NoSuchGraph(id.clone());
+    context.may_change_of(&graph.caller, ("graph", &id), absent, doing)?;
+    Ok(id)
 }
 
 /// A graph or batch, and the page of its jobs.
@@ -316,10 +304,14 @@ async fn wait(context: CallContext, params: AwaitGraph) -> Result<GraphDocument>
     let patience = patience(params.wait)?;
     let id = named(&context, &params.id).await?;
     visible(&context, &id).await?;
-    let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
-        Ok(_) | Err(ClientError::GaveUp { .. }) => visible(&context, &id).await?,
-        Err(error) => return Err(error.into()),
-    };
+    match context.client.await_graph(&id, Some(patience), |_| {}).await {
+        Ok(_) | Err(ClientError::GaveUp { .. }) => document(&context, &id).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) async fn document(context: &CallContext, id: &JobId) -> Result<GraphDocument> {
+    let graph = visible(context, id).await?;
     Ok(context.client.graph_document(&graph).await?)
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::graph::{own, visible};
+use super::graph::{document, own};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{ClientError, GraphDocument};
 use crate::proto::job::JobId;
@@ -45,8 +45,7 @@ async fn edit(context: CallContext, params: EditGraph) -> Result<GraphDocument> 
     let id = own(&context, &id, "change").await?;
     may_change_all(&context, &id).await?;
     context.client.edit_graph(&id, window).await?;
-    let graph = visible(&context, &id).await?;
-    Ok(context.client.graph_document(&graph).await?)
+    document(&context, &id).await
 }
 
 /// An order, and the graph or batch that gets it.
@@ -74,8 +73,7 @@ async fn tell(context: CallContext, params: TellGraph) -> Result<GraphDocument> 
         let message = format!("graph {id} has no pause to end: hero graph show {id}");
         return Err(RpcError::new(code::CONFLICT, message).with("id", id.as_str()));
     }
-    let graph = visible(&context, &id).await?;
-    Ok(context.client.graph_document(&graph).await?)
+    document(&context, &id).await
 }
 
 /// Refuses to change the window of a graph with a job that the caller may not change: a window stops and holds all of them.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::super::webhook_delivery::WebhookDelivery;
 use super::notify::{DELIVERIES_MAX, DeliveriesToList};
-use super::params::{Spelled, page_size};
+use super::params::page_size;
 use super::{CallContext, Result, RpcError, Scope, blocking, code};
 use crate::client::{AuditFilter, job_of_members};
 use crate::config::HookName;
@@ -64,7 +64,7 @@ async fn list(context: CallContext, params: DeliveriesToList) -> Result<WebhookL
 #[serde(deny_unknown_fields)]
 struct WebhookToTest {
     /// The name of the webhook, `[hook.NAME]`.
-    name: Spelled<HookName>,
+    name: HookName,
     /// The body of the delivery.
     body: String,
     /// Its headers by name.
@@ -85,7 +85,7 @@ pub(crate) struct WebhookTest {
 
 async fn test(context: CallContext, params: WebhookToTest) -> Result<WebhookTest> {
     context.needs_no_bounds("test a webhook")?;
-    let Spelled(name) = params.name;
+    let name = params.name;
     let hook = context.config.hooks.get(&name).cloned().ok_or_else(|| {
         let message = format!("no such webhook: this configuration has no [hook.{name}]");
         RpcError::new(code::NOT_FOUND, message)

@@ -10,7 +10,7 @@ use super::super::method::read;
 use super::job_change::{self, JobChangeResult};
 use super::job_files::{self, EncodedFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
-use super::params::{OneJob, Spelled, confirmed, patience};
+use super::params::{OneJob, confirmed, patience};
 use super::submitted::{SubmittedId, awaited_or_same, stored_or_same};
 use super::{CallContext, Result, RpcError, Scope, code, job_list};
 use crate::client::{AwaitedJob, ClientError};
@@ -146,7 +146,7 @@ pub(super) async fn create(context: CallContext, params: SubmitNew) -> Result<Su
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-async fn start(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
+pub(super) async fn start(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
     let id = context.own_job(params.id, "start").await?;
     Ok(JobChangeResult::new(&id, context.client.start_job(&id).await?.as_str()))
 }
@@ -180,7 +180,7 @@ async fn ended(
 #[serde(deny_unknown_fields)]
 struct GetJob {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// Returns its prerequisites and dependents as `trees` too, to a caller that may see all jobs.
     #[serde(default)]
     trees: bool,
@@ -212,14 +212,14 @@ async fn get(context: CallContext, params: GetJob) -> Result<JobDocument> {
 #[serde(deny_unknown_fields)]
 struct AwaitEnd {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
     wait: Option<f64>,
 }
 
 async fn wait(context: CallContext, params: AwaitEnd) -> Result<JobDocument> {
     let patience = patience(params.wait)?;
-    let id = context.job_named(&params.id.0).await?;
+    let id = context.job_named(&params.id).await?;
     ended(&context, &id.into(), None, patience).await
 }
 
@@ -242,13 +242,10 @@ async fn output(context: CallContext, params: OneJob) -> Result<OutputResult> {
 /// Finds the output of a job that the caller may see.
 pub(in crate::rpc) async fn found_output(context: &CallContext, id: &str) -> Result<JobOutput> {
     let id = id.parse().map_err(|error| RpcError::wrong("id", format!("`id`: {error}")))?;
-    output_of(context, Spelled(id)).await
+    output_of(context, id).await
 }
 
-pub(super) async fn output_of(
-    context: &CallContext,
-    id: Spelled<JobReference>,
-) -> Result<JobOutput> {
+pub(super) async fn output_of(context: &CallContext, id: JobReference) -> Result<JobOutput> {
     let seen = context.seen(id).await?;
     let (id, output) = (&seen.id, context.client.get_job_output(&seen.id).await);
     context.still(&seen, output).await?.ok_or_else(|| {
@@ -257,7 +254,7 @@ pub(super) async fn output_of(
     })
 }
 
-async fn delete(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
+pub(super) async fn delete(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
     let id = context.own_job(params.id, "delete").await?;
     context.client.delete_job(&id).await?;
     Ok(JobChangeResult::new(&id, "deleted"))
@@ -268,7 +265,7 @@ async fn delete(context: CallContext, params: OneJob) -> Result<JobChangeResult>
 #[serde(deny_unknown_fields)]
 struct CopyJob {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// Members as in a job to submit; null removes one.
     #[serde(default)]
     changes: Map<String, Value>,
@@ -289,7 +286,7 @@ struct ClonedJob {
 
 async fn clone(context: CallContext, params: CopyJob) -> Result<ClonedJob> {
     context.needs(Scope::Read, "job.clone")?;
-    let id = context.job_named(&params.id.0).await?;
+    let id = context.job_named(&params.id).await?;
     let seen = context.visible(&id).await?;
     let is_own = seen.spec.caller_id == context.caller.name;
     let mut changes = Setting::by_fields(&params.changes)?;

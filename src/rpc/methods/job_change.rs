@@ -1,13 +1,12 @@
 //! Methods that change one job: `job.retry` runs it again, with corrections; `job.stop` stops it, and the jobs below it; `job.tell`
 //! tells it an event that its script waits for; `job.edit` changes one that has not started.
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::access::CheckedJob;
-use super::params::Spelled;
+use super::params::Time;
 use super::{CallContext, Result, RpcError, code};
 use crate::client::{ChangedJob, JobChange, JobValues};
 use crate::proto::job::{JobId, JobReference, JobStatus};
@@ -67,7 +66,7 @@ impl From<ChangedJob> for ResultOfJob {
 #[serde(deny_unknown_fields)]
 pub(super) struct RetryOne {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// Retries also its dependents that failed because it did; for this the job may have any state.
     #[serde(default)]
     with_dependents: bool,
@@ -86,7 +85,7 @@ pub(super) struct Retried {
 
 pub(super) async fn retry(context: CallContext, params: RetryOne) -> Result<Retried> {
     let RetryOne { id, with_dependents, mut changes } = params;
-    let id = context.job_named(&id.0).await?;
+    let id = context.job_named(&id).await?;
     context.keep_groups(&mut changes);
     let checked = context.may_correct(&id, &changes, "retry").await?;
     if with_dependents {
@@ -102,11 +101,11 @@ pub(super) async fn retry(context: CallContext, params: RetryOne) -> Result<Retr
 #[serde(deny_unknown_fields)]
 pub(super) struct StopJob {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    pub(super) id: JobReference,
     /// Stops the jobs below it as well: its children, their children, and so on, but no job that
     /// the caller may not change.
     #[serde(default)]
-    children: bool,
+    pub(super) children: bool,
 }
 
 /// Stops a job that the caller may change. Jobs of others below it stay as they are.
@@ -129,7 +128,7 @@ pub(super) async fn stop(context: CallContext, params: StopJob) -> Result<JobCha
 #[serde(deny_unknown_fields)]
 pub(super) struct TellOne {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The name of the event.
     event: String,
     /// A value for the script, up to 64 KiB as JSON.
@@ -156,13 +155,13 @@ pub(super) async fn tell(context: CallContext, params: TellOne) -> Result<JobCha
 #[serde(deny_unknown_fields)]
 pub(super) struct EditOne {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// Its priority: 0 urgent, 1 normal, 2 background.
     priority: Option<u8>,
     /// The group that may run it; empty for any group. A job for one instance is then for none.
     group: Option<String>,
     /// The earliest time to start.
-    run_at: Option<Spelled<Timestamp>>,
+    run_at: Option<Time>,
     /// Further settings: members as in a job to submit, such as a corrected `script`; null removes one.
     #[serde(default)]
     changes: Map<String, Value>,
@@ -177,7 +176,7 @@ pub(super) struct EditedValues {
     /// The group that may run them; empty for any group. A job for one instance is then for none.
     group: Option<String>,
     /// The earliest time to start.
-    run_at: Option<Spelled<Timestamp>>,
+    run_at: Option<Time>,
     /// Further settings: members as in a job to submit, such as a corrected `script`; null removes one.
     #[serde(default)]
     changes: Map<String, Value>,
@@ -191,7 +190,7 @@ impl EditedValues {
         let edit = JobEdit {
             priority: priority.transpose().map_err(|error: IllegalName| error)?,
             group: group.transpose().map_err(|error: IllegalName| error)?,
-            run_at: self.run_at.map(|Spelled(time)| time),
+            run_at: self.run_at.map(|Time(time)| time),
             ..JobEdit::default()
         };
         let values = JobValues { place: edit, changes: self.changes };
@@ -205,7 +204,7 @@ impl EditedValues {
 
 pub(super) async fn edit(context: CallContext, params: EditOne) -> Result<JobChangeResult> {
     let EditOne { id, priority, group, run_at, mut changes } = params;
-    let id = context.job_named(&id.0).await?;
+    let id = context.job_named(&id).await?;
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     let client = context.client.pinned([may_edit(&context, &id, &edit).await?]);

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::follow::{LoggedLine, StreamPlace};
-use super::params::{OneJob, Spelled, page_size};
+use super::params::{OneJob, Time, page_size};
 use super::{CallContext, Result, RpcError, code};
 use crate::client::JobFile;
 use crate::proto::job::{
@@ -81,7 +80,7 @@ pub(super) async fn files(context: CallContext, params: OneJob) -> Result<Listed
 #[serde(deny_unknown_fields)]
 pub(super) struct OneFile {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The name of the file; `-` is the standard input.
     name: String,
 }
@@ -116,14 +115,10 @@ pub(super) async fn file(context: CallContext, params: OneFile) -> Result<FileCo
 /// Finds a file of a job that the caller may see.
 pub(crate) async fn found_file(context: &CallContext, id: &str, name: &str) -> Result<FileBody> {
     let id: JobReference = id.parse().map_err(|error| wrong("id", &format!("{error}")))?;
-    Ok(find(context, Spelled(id), name).await?.1)
+    Ok(find(context, id, name).await?.1)
 }
 
-async fn find(
-    context: &CallContext,
-    id: Spelled<JobReference>,
-    name: &str,
-) -> Result<(JobId, FileBody)> {
+async fn find(context: &CallContext, id: JobReference, name: &str) -> Result<(JobId, FileBody)> {
     let seen = context.seen(id).await?;
     let id = &seen.id;
     let found = if name == STDIN {
@@ -144,11 +139,11 @@ async fn find(
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadLog {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// Only lines after the one with this id, such as `next` of the part before.
     after: Option<String>,
     /// Only lines since this time.
-    since: Option<Spelled<Timestamp>>,
+    since: Option<Time>,
     /// The maximum number of lines, up to 1000; 1000 without it.
     limit: Option<usize>,
     /// The last lines of the log in place of the first; without `after` and `since`.
@@ -174,8 +169,7 @@ pub(super) struct LogPart {
 
 pub(super) async fn log(context: CallContext, params: ReadLog) -> Result<LogPart> {
     let limit = page_size(params.limit.or(Some(LINES_MAX)), LINES_MAX)?;
-    let after =
-        params.after.or_else(|| params.since.map(|Spelled(time)| LogLine::place_before(time)));
+    let after = params.after.or_else(|| params.since.map(|Time(time)| LogLine::place_before(time)));
     if after.as_ref().is_some_and(|place| place.parse::<StreamPlace>().is_err()) {
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::wrong("after", message));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::job_types::{ListedJob, found_of};
-use super::params::{Spelled, page_size};
+use super::params::page_size;
 use super::{CallContext, Result, RpcError};
 use crate::client::ErrorGroupsDocument;
 use crate::proto::job::{Job, JobId, JobReference};
@@ -26,7 +26,7 @@ pub(super) struct ListPlace {
     /// The size of the page, up to 1000; 50 without it.
     pub(super) limit: Option<usize>,
     /// The `next` of the page before.
-    pub(super) cursor: Option<Spelled<Cursor>>,
+    pub(super) cursor: Option<Cursor>,
 }
 
 /// A page of jobs to list.
@@ -62,7 +62,7 @@ pub(super) async fn search_of(
     let found = JobSearch::of(&params.filter, &TimeZone::UTC, Timestamp::now());
     let (query, search) = found.map_err(|error| RpcError::wrong(error.row.name, error.reason))?;
     let search = search.seeing_all(!context.hides_jobs());
-    let cursor = params.rest.cursor.map(|Spelled(cursor)| cursor);
+    let cursor = params.rest.cursor;
     Ok((ListQuery { limit, cursor, budget: Some(ListQuery::BUDGET), ..query }, search))
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn errors(context: CallContext, params: ListJobs) -> Result<Err
 #[serde(deny_unknown_fields)]
 pub(super) struct ListDependents {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The maximum number of jobs, up to 1000; 50 without it.
     limit: Option<usize>,
     /// The `next` of the page before: a number of jobs that the caller may see.

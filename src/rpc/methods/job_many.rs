@@ -11,7 +11,6 @@ use super::access::CheckedJob;
 use super::job_change::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
-use super::params::Spelled;
 use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{JobChange, JobValues, ManyChanged, UnchangedJob};
 use crate::proto::job::{JobId, JobReference};
@@ -46,7 +45,7 @@ pub(super) struct ChangeMany {
     change: ChangeWord,
     /// The ids of the jobs, at most 1000.
     #[serde(default)]
-    ids: Vec<Spelled<JobReference>>,
+    ids: Vec<JobReference>,
     /// Finds the jobs, as the parameters of job.list do. The call goes on until all that match are changed, its `limit`
     /// is reached, or two seconds are over: `next` and `remaining` then say where to go on, and how many are left. Without a
     /// state, those that the change can change, for retry those that failed.
@@ -115,7 +114,7 @@ impl ChangeMany {
     /// A change of dead letters: of those that are named, or, with a filter, of all that it finds. `yes` confirms it.
     pub(super) fn of_dead(
         change: ChangeWord,
-        ids: Vec<Spelled<JobReference>>,
+        ids: Vec<JobReference>,
         filter: Option<ListJobs>,
         dry_run: bool,
     ) -> Self {
@@ -179,7 +178,7 @@ pub(super) async fn change(
 async fn change_named(
     context: &CallContext,
     change: &JobChange,
-    ids: Vec<Spelled<JobReference>>,
+    ids: Vec<JobReference>,
     (dry_run, only_dead): (bool, bool),
 ) -> Result<ManyChangedDocument> {
     let mut changed = ManyChanged::default();
@@ -278,11 +277,11 @@ fn document(changed: ManyChanged) -> ManyChangedDocument {
 /// Returns the ids of jobs by their unique beginnings.
 async fn named(
     context: &CallContext,
-    ids: Vec<Spelled<JobReference>>,
+    ids: Vec<JobReference>,
     changed: &mut ManyChanged,
 ) -> Vec<JobId> {
     let mut named = Vec::new();
-    for Spelled(of) in ids {
+    for of in ids {
         match context.job_named(&of).await {
             Ok(id) => named.push(id),
             Err(error) => changed.leave(&of.id, error.message),

@@ -15,7 +15,6 @@ use crate::proto::job::{
     WAITS_FOR,
 };
 use crate::store::JobSummary;
-use crate::view::blocker_words;
 
 #[derive(Deserialize)]
 #[serde(transparent)]
@@ -77,7 +76,7 @@ impl JobDocument {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         let is_published = !document["uses"].is_null();
         if (!is_own || is_published) && !context.caller.operates() {
-            mask(&mut document);
+            document.as_object_mut().into_iter().for_each(mask);
         }
         if context.hides_jobs() {
             hide_dependents(context, &mut document).await?;
@@ -98,9 +97,9 @@ async fn add_blocker(context: &CallContext, job: &mut Value) {
     let status = job["status"].as_str().and_then(|word| word.parse().ok());
     let id: Option<JobId> = job["id"].as_str().and_then(|id| id.parse().ok());
     if let (Some(JobStatus::Dispatched | JobStatus::Scheduled), Some(id)) = (status, id)
-        && let Ok(Some(blocker)) = context.client.blocker(&id).await
+        && let Some(words) = context.waits_for(&id).await
     {
-        job[WAITS_FOR] = json!(blocker_words(&id, &blocker));
+        job[WAITS_FOR] = json!(words);
     }
 }
 
@@ -125,9 +124,9 @@ pub(super) async fn found_of(context: &CallContext, ids: Vec<JobId>) -> Result<V
 }
 
 /// Masks the values of a job, or of its settings, that only some may see.
-pub(super) fn mask(document: &mut Value) {
+pub(super) fn mask(members: &mut Map<String, Value>) {
     for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
-        let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
+        let values = members.get_mut(secret.name).and_then(Value::as_object_mut);
         values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
     }
 }

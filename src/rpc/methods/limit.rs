@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Nothing, PastTime, Spelled, check_period};
+use super::params::{Nothing, PastTime, check_period};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{AskedPlaces, LimitDocument, PeriodStats, StatsBy, StatsDocument};
 use crate::proto::target::ScriptType;
@@ -36,20 +36,20 @@ struct StatsPeriod {
     /// Only what was counted from this time on: RFC 3339, or as hero stats has it, in UTC: 24h (ago), 09:00, yesterday
     /// (its start), yesterday 18:00, friday. The period begins at a sample: of every minute of the last hour, of every
     /// hour of the last 30 days. Without it, since the first job of each type.
-    since: Option<Spelled<PastTime>>,
+    since: Option<PastTime>,
     /// Only what was counted until this time; needs `since`.
-    until: Option<Spelled<PastTime>>,
+    until: Option<PastTime>,
     /// Counts ended jobs by the machine, or the actor, that ran them: the latest that can be read within two seconds, of those
     /// that have not expired. The period is then of their ends, and needs no sample.
     by: Option<StatsBy>,
     /// Only this script type.
-    script_type: Option<Spelled<ScriptType>>,
+    script_type: Option<ScriptType>,
 }
 
 async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocument> {
     context.needs_whole_types("read the numbers of script types")?;
-    let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
-    let script_type = params.script_type.map(|Spelled(name)| name);
+    let time = |of: Option<PastTime>| of.map(|PastTime(time)| time);
+    let script_type = params.script_type;
     let (since, until) = (time(params.since), time(params.until));
     check_period(since, until)?;
     if let Some(by) = params.by {

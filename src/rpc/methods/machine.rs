@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Spelled, patience};
+use super::params::patience;
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::MachineDocument;
 use crate::proto::labels::Labels;
@@ -39,10 +39,10 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct ListMachines {
     /// Only machines with actors of this script type, and these actors alone.
-    script_type: Option<Spelled<ScriptType>>,
+    script_type: Option<ScriptType>,
     /// Only machines with actors whose labels match this expression, as `where` of a job, and these actors alone.
     #[serde(rename = "where")]
-    selector: Option<Spelled<Selector>>,
+    selector: Option<Selector>,
 }
 
 /// The machines.
@@ -53,8 +53,7 @@ pub(crate) struct MachineList {
 }
 
 async fn list(context: CallContext, params: ListMachines) -> Result<MachineList> {
-    let script_type = params.script_type.map(|Spelled(name)| name);
-    let selector = params.selector.map(|Spelled(selector)| selector);
+    let ListMachines { script_type, selector } = params;
     let is_chosen = |actor: &ActorId, labels: &Labels| {
         script_type.as_ref().is_none_or(|of| *of == actor.script_type)
             && selector.as_ref().is_none_or(|of| of.matches(labels))
@@ -114,7 +113,7 @@ struct DrainMachine {
 }
 
 /// An order to the actors of a machine.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineChange {
     /// The name of the machine.
     pub(crate) machine: String,
@@ -239,9 +238,7 @@ async fn order(
         host: machine.host,
         not_told,
         running: machine.running,
-        unanswered: Vec::new(),
-        silent: Vec::new(),
-        unserved: Vec::new(),
+        ..MachineChange::default()
     })
 }
 

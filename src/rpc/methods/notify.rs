@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Spelled, page_size};
+use super::params::page_size;
 use super::{CallContext, Result, Scope};
 use crate::client::{HeldMessage, LatestDeliveries};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
@@ -72,7 +72,7 @@ async fn list(context: CallContext, params: DeliveriesToList) -> Result<Delivery
 #[serde(deny_unknown_fields)]
 struct NotificationToTest {
     /// Its name, `[notify.NAME]`.
-    name: Spelled<NotifyName>,
+    name: NotifyName,
 }
 
 /// The result of a test.
@@ -86,8 +86,7 @@ pub(crate) struct TestResult {
 
 async fn test(context: CallContext, params: NotificationToTest) -> Result<TestResult> {
     context.needs_no_bounds("test a notification")?;
-    let Spelled(name) = params.name;
-    let id = context.client.test_notification(&name).await?;
+    let id = context.client.test_notification(&params.name).await?;
     let delivery = context.client.await_delivery(&id, TEST_PATIENCE).await?;
     Ok(TestResult { id, delivery })
 }

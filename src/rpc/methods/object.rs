@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::job::Deleted;
-use super::params::{Spelled, page_size};
+use super::params::page_size;
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
 
@@ -30,9 +30,9 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct Types {
     /// Only this context; all without it.
-    context: Option<Spelled<object::Context>>,
+    context: Option<object::Context>,
     /// The `next` of the page before.
-    after: Option<Spelled<object::Context>>,
+    after: Option<object::Context>,
 }
 
 /// Numbers of objects.
@@ -57,19 +57,18 @@ pub(crate) struct TypeCount {
 }
 
 async fn types(context: CallContext, params: Types) -> Result<TypeCounts> {
-    let (contexts, next) = if let Some(Spelled(named)) = params.context {
+    let (contexts, next) = if let Some(named) = params.context {
         context.admits_context(&named.text())?;
         (vec![named], None)
     } else {
         if context.caller.bounds.contexts.is_none() {
             context.admits_context("")?;
         }
-        let after = params.after.map(|Spelled(after)| after);
         if let Some(own) = &context.caller.bounds.contexts {
             // No cursor names a context of others.
             (own.iter().filter_map(|name| name.parse().ok()).collect(), None)
         } else {
-            let page = context.client.object_contexts(after.as_ref(), CONTEXTS_MAX).await?;
+            let page = context.client.object_contexts(params.after.as_ref(), CONTEXTS_MAX).await?;
             let last = page.last().filter(|_| page.len() == CONTEXTS_MAX);
             let next = last.map(object::Context::text);
             (page, next)
@@ -95,12 +94,12 @@ async fn types(context: CallContext, params: Types) -> Result<TypeCounts> {
 struct ListObjects {
     /// The type of the objects.
     #[serde(rename = "type")]
-    object_type: Spelled<ObjectType>,
+    object_type: ObjectType,
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
     /// Only objects after this one, such as `next` of the page before.
-    after: Option<Spelled<ObjectId>>,
+    after: Option<ObjectId>,
     /// The size of the page, up to 1000; 50 without it.
     limit: Option<usize>,
 }
@@ -121,10 +120,9 @@ fn named(context: &CallContext, name: &str) -> Result<object::Context> {
 
 async fn list(context: CallContext, params: ListObjects) -> Result<ObjectPage> {
     let of = named(&context, &params.context)?;
-    let (Spelled(object_type), limit) = (params.object_type, page_size(params.limit, PAGE_MAX)?);
-    let after = params.after.map(|Spelled(id)| id);
-    let (objects, next) =
-        context.client.object_page(&of, &object_type, after.as_ref(), limit).await?;
+    let limit = page_size(params.limit, PAGE_MAX)?;
+    let (object_type, after) = (&params.object_type, params.after.as_ref());
+    let (objects, next) = context.client.object_page(&of, object_type, after, limit).await?;
     Ok(ObjectPage {
         objects: objects.iter().map(Object::document).collect(),
         next: next.map(|id| id.to_string()),
@@ -137,7 +135,7 @@ async fn list(context: CallContext, params: ListObjects) -> Result<ObjectPage> {
 struct Find {
     /// The type of the objects.
     #[serde(rename = "type")]
-    object_type: Spelled<ObjectType>,
+    object_type: ObjectType,
     /// The query, such as `age > 30 order by name`.
     query: String,
     /// The context; the empty one without it.
@@ -149,7 +147,7 @@ struct Find {
 
 async fn find(context: CallContext, params: Find) -> Result<ObjectPage> {
     let of = named(&context, &params.context)?;
-    let (Spelled(object_type), limit) = (params.object_type, page_size(params.limit, PAGE_MAX)?);
+    let (object_type, limit) = (params.object_type, page_size(params.limit, PAGE_MAX)?);
     let query =
         Query::parse(&params.query).map_err(|error| RpcError::wrong("query", error.to_string()))?;
     let ask = Ask::Find { object_type, query, after: None, limit };
@@ -166,9 +164,9 @@ async fn find(context: CallContext, params: Find) -> Result<ObjectPage> {
 struct OneObject {
     /// The type of the object.
     #[serde(rename = "type")]
-    object_type: Spelled<ObjectType>,
+    object_type: ObjectType,
     /// The id of the object.
-    id: Spelled<ObjectId>,
+    id: ObjectId,
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
@@ -176,7 +174,7 @@ struct OneObject {
 
 async fn get(context: CallContext, params: OneObject) -> Result<Map<String, Value>> {
     let of = named(&context, &params.context)?;
-    let (Spelled(object_type), Spelled(id)) = (params.object_type, params.id);
+    let (object_type, id) = (params.object_type, params.id);
     let ask = Ask::Get(object_type.clone(), id.clone());
     let answer = context.client.objects(&of, ask, &context.config.osis).await?;
     if let Answer::Object(Some(object)) = answer {
@@ -192,9 +190,9 @@ async fn get(context: CallContext, params: OneObject) -> Result<Map<String, Valu
 struct SomeObjects {
     /// The type of the objects.
     #[serde(rename = "type")]
-    object_type: Spelled<ObjectType>,
+    object_type: ObjectType,
     /// The ids of the objects, up to 1000.
-    ids: Vec<Spelled<ObjectId>>,
+    ids: Vec<ObjectId>,
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
@@ -206,9 +204,8 @@ async fn delete(context: CallContext, params: SomeObjects) -> Result<Deleted> {
         let message = format!("`ids` names more than {PAGE_MAX} objects");
         return Err(RpcError::wrong("ids", message));
     }
-    let Spelled(object_type) = params.object_type;
-    let write = |Spelled(id): Spelled<ObjectId>| {
-        let object_type = object_type.clone();
+    let write = |id: ObjectId| {
+        let object_type = params.object_type.clone();
         Write { object_type, id, expected: None, change: Change::Delete }
     };
     let writes = params.ids.into_iter().map(write).collect();

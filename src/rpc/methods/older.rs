@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::job::{cleared, create, output_of, submit_awaited};
+use super::job::{cleared, create, delete, output_of, start, submit_awaited};
+use super::job_change::{StopJob, stop};
 use super::job_types::JobSettings;
-use super::params::{Spelled, confirmed, page_size, patience};
+use super::params::{OneJob, confirmed, page_size, patience};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::job::{JobOutput, JobReference, JobStatus};
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
@@ -18,7 +19,9 @@ methods! {
     /// As job.create; returns the id.
     "create_job", Scope::Submit => create_job;
     /// As job.start.
-    "start_job", Scope::Submit => start_job;
+    "start_job", Scope::Submit => async |context: CallContext, of: ById| {
+        succeeded(start(context, of.into()).await)
+    };
     /// Submits a job, waits for its end and returns its output or its error.
     "run_job", Scope::Submit => run_job;
     /// Submits a job, waits for its end and returns its output.
@@ -36,9 +39,13 @@ methods! {
     /// Lists the ids of jobs.
     "list_jobs", Scope::Read => list_jobs;
     /// As job.stop.
-    "stop_job", Scope::Submit => stop_job;
+    "stop_job", Scope::Submit => async |context: CallContext, of: ById| {
+        succeeded(stop(context, StopJob { id: of.id, children: false }).await)
+    };
     /// As job.delete.
-    "delete_job", Scope::Submit => delete_job;
+    "delete_job", Scope::Submit => async |context: CallContext, of: ById| {
+        succeeded(delete(context, of.into()).await)
+    };
     /// As job.clear.
     "clear_all_jobs", Scope::Admin => clear_all_jobs;
 }
@@ -62,7 +69,13 @@ async fn create_job(context: CallContext, params: NewJob) -> Result<String> {
 struct ById {
     /// The id of the job.
     #[serde(alias = "job_id")]
-    id: Spelled<JobReference>,
+    id: JobReference,
+}
+
+impl From<ById> for OneJob {
+    fn from(of: ById) -> Self {
+        Self { id: of.id }
+    }
 }
 
 /// The result of a change.
@@ -72,12 +85,8 @@ struct Succeeded {
     success: bool,
 }
 
-const SUCCESS: Succeeded = Succeeded { success: true };
-
-async fn start_job(context: CallContext, params: ById) -> Result<Succeeded> {
-    let id = context.own_job(params.id, "start").await?;
-    context.client.start_job(&id).await?;
-    Ok(SUCCESS)
+fn succeeded<T>(changed: Result<T>) -> Result<Succeeded> {
+    changed.map(|_| Succeeded { success: true })
 }
 
 /// A job to run: as a whole, or by its script and its type.
@@ -229,7 +238,7 @@ struct ListIds {
     /// The maximum number of ids, up to 1000; 1000 without it.
     limit: Option<usize>,
     /// The `next` of a page of job.list, to begin after it.
-    cursor: Option<Spelled<Cursor>>,
+    cursor: Option<Cursor>,
 }
 
 async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>> {
@@ -237,24 +246,12 @@ async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>>
     let query = ListQuery {
         statuses: params.status.into_iter().collect(),
         limit: page_size(params.limit.or(Some(most)), most)?,
-        cursor: params.cursor.map(|Spelled(cursor)| cursor),
+        cursor: params.cursor,
         ..ListQuery::default()
     };
     let sees = |job: &JobSummary| context.caller.sees(job);
     let found = context.client.find_jobs(&query, &JobSearch::default(), sees).await?;
     Ok(found.items.iter().map(|job| job.id.to_string()).collect())
-}
-
-async fn stop_job(context: CallContext, params: ById) -> Result<Succeeded> {
-    let id = context.own_job(params.id, "stop").await?;
-    context.client.stop_job(&id).await?;
-    Ok(SUCCESS)
-}
-
-async fn delete_job(context: CallContext, params: ById) -> Result<Succeeded> {
-    let id = context.own_job(params.id, "delete").await?;
-    context.client.delete_job(&id).await?;
-    Ok(SUCCESS)
 }
 
 /// A confirmation.
@@ -268,6 +265,5 @@ struct ClearAll {
 
 async fn clear_all_jobs(context: CallContext, params: ClearAll) -> Result<Succeeded> {
     confirmed("clear_all_jobs", params.yes)?;
-    cleared(&context).await?;
-    Ok(SUCCESS)
+    succeeded(cleared(&context).await)
 }

@@ -1,42 +1,17 @@
 //! Parameters that several methods have in common.
 
-use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::{Result, RpcError};
 use crate::proto::job::JobReference;
 use crate::proto::spoken_time::{PastTimeError, parse_past_time};
-
-/// A value that is written as text.
-#[derive(Debug, Clone)]
-pub(super) struct Spelled<T>(pub(super) T);
-
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Spelled<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map(Self).map_err(serde::de::Error::custom)
-    }
-}
-
-impl<T> JsonSchema for Spelled<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
-    }
-}
+use crate::proto::word_table::{from_text, inline_schema};
 
 /// One name, or a list of some.
 #[derive(Debug, Clone, Deserialize)]
@@ -55,19 +30,7 @@ impl OneOrMany {
     }
 }
 
-impl JsonSchema for OneOrMany {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Names".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "array"], "items": { "type": "string" }, "minItems": 1 })
-    }
-}
+inline_schema!(OneOrMany, { "type": ["string", "array"], "items": { "type": "string" }, "minItems": 1 });
 
 /// A time as people write it for a search, in UTC.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +44,22 @@ impl FromStr for PastTime {
     }
 }
 
+/// A time of RFC 3339.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Time(pub(super) Timestamp);
+
+impl FromStr for Time {
+    type Err = jiff::Error;
+
+    fn from_str(text: &str) -> Result<Self, jiff::Error> {
+        text.parse().map(Self)
+    }
+}
+
+from_text!(PastTime, Time);
+inline_schema!(PastTime);
+inline_schema!(Time);
+
 /// No parameters.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -91,7 +70,7 @@ pub(super) struct Nothing {}
 #[serde(deny_unknown_fields)]
 pub(super) struct OneJob {
     /// The id of the job.
-    pub(super) id: Spelled<JobReference>,
+    pub(super) id: JobReference,
 }
 
 /// Refuses to delete all jobs without a confirmation.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::visible_health::{hide_key, sees_whole_types};
+use super::super::visible_health::keep_visible;
 use super::params::{Nothing, OneOrMany};
 use super::{CallContext, Result, RpcError, Scope};
 use crate::client::QueueDocument;
@@ -45,24 +45,9 @@ pub(crate) struct UnservedList {
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<QueueList> {
-    let queues = context.client.list_queues().await?;
-    let mut queues: Vec<QueueDocument> = queues.iter().map(QueueDocument::from).collect();
-    queues.retain(|queue| {
-        let queue: Result<Queue, _> = queue.queue.parse();
-        queue.is_ok_and(|queue| may_use(&context, &queue).is_ok())
-    });
-    if !sees_whole_types(&context.caller) {
-        // An expression is a setting of the jobs of others.
-        queues.retain(|queue| queue.selector.is_none());
-        for queue in &mut queues {
-            queue.type_throughput_per_s = None;
-        }
-    }
-    if context.caller.is_bound() {
-        for queue in &mut queues {
-            hide_key(&mut queue.held_by);
-        }
-    }
+    let mut queues = context.client.list_queues().await?;
+    keep_visible(&mut queues, |state| state, &context.caller);
+    let queues = queues.iter().map(QueueDocument::from).collect();
     let pauses = context.client.pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
     let pauses = pauses.map(|rule| rule.to_string()).collect();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::job_types::mask;
-use super::params::{Nothing, Spelled};
+use super::params::Nothing;
 use super::{CallContext, Result, RpcError, Scope, blocking, code};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{EngineKind, read_script_head};
@@ -55,11 +55,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<ScriptList> {
 /// Returns a script as the caller may see it: its environment variables are for those who may change jobs of others.
 fn shown(context: &CallContext, mut of: ScriptDocument) -> ScriptDocument {
     if !context.caller.operates() {
-        let mut settings = Value::Object(std::mem::take(&mut of.settings));
-        mask(&mut settings);
-        if let Value::Object(masked) = settings {
-            of.settings = masked;
-        }
+        mask(&mut of.settings);
     }
     of
 }
@@ -69,12 +65,11 @@ fn shown(context: &CallContext, mut of: ScriptDocument) -> ScriptDocument {
 #[serde(deny_unknown_fields)]
 struct OneScript {
     /// Its name, or NAME@VERSION; the latest version without one.
-    name: Spelled<ScriptUse>,
+    name: ScriptUse,
 }
 
 async fn get(context: CallContext, params: OneScript) -> Result<ScriptTextDocument> {
-    let Spelled(used) = params.name;
-    let script = ScriptTextDocument::of(context.visible_script(&used).await?);
+    let script = ScriptTextDocument::of(context.visible_script(&params.name).await?);
     Ok(ScriptTextDocument { of: shown(&context, script.of), ..script })
 }
 
@@ -83,7 +78,7 @@ async fn get(context: CallContext, params: OneScript) -> Result<ScriptTextDocume
 #[serde(deny_unknown_fields)]
 struct NamedScript {
     /// Its name.
-    name: Spelled<ScriptName>,
+    name: ScriptName,
 }
 
 /// The versions of a script.
@@ -94,7 +89,7 @@ pub(crate) struct ScriptVersions {
 }
 
 async fn history(context: CallContext, params: NamedScript) -> Result<ScriptVersions> {
-    let Spelled(name) = params.name;
+    let name = params.name;
     context.visible_script(&ScriptUse { name: name.clone(), version: None }).await?;
     let versions = context.client.script_history(&name).await?;
     let seen = versions.iter().filter(|of| context.sees_script(of));
@@ -107,7 +102,7 @@ async fn history(context: CallContext, params: NamedScript) -> Result<ScriptVers
 #[serde(deny_unknown_fields)]
 struct NewScript {
     /// Its name: 1 to 48 of a-z, 0-9, _ and -, the first a letter.
-    name: Spelled<ScriptName>,
+    name: ScriptName,
     /// Its text. Its head, a comment from `# /// hero` to `# ///`, may have the members below as TOML.
     script: String,
     /// Its description.
@@ -122,7 +117,7 @@ struct NewScript {
 
 async fn publish(context: CallContext, params: NewScript) -> Result<PublishedDocument> {
     context.needs_no_bounds("publish scripts")?;
-    let NewScript { name: Spelled(name), script, description, params, settings } = params;
+    let NewScript { name, script, description, params, settings } = params;
     let mut spec = JobSpec::default();
     let path = format!("{name}");
     let head = read_script_head(Path::new(&path), &script, &mut spec);
@@ -156,7 +151,7 @@ async fn publish(context: CallContext, params: NewScript) -> Result<PublishedDoc
 #[serde(deny_unknown_fields)]
 struct OlderVersion {
     /// The name of the script.
-    name: Spelled<ScriptName>,
+    name: ScriptName,
     /// The version whose text and settings the new one has.
     #[schemars(range(min = 1))]
     version: u32,
@@ -164,7 +159,7 @@ struct OlderVersion {
 
 async fn rollback(context: CallContext, params: OlderVersion) -> Result<PublishedDocument> {
     context.needs_no_bounds("publish scripts")?;
-    let Spelled(name) = params.name;
+    let name = params.name;
     let used = ScriptUse { name, version: Some(params.version) };
     let older = context.visible_script(&used).await?;
     context.uses(&older.of.definition.script_type)?;
@@ -181,7 +176,7 @@ struct DeletedScript {
 
 async fn delete(context: CallContext, params: NamedScript) -> Result<DeletedScript> {
     context.needs_no_bounds("delete scripts")?;
-    let Spelled(name) = params.name;
+    let name = params.name;
     let newest = context.visible_script(&ScriptUse { name: name.clone(), version: None }).await?;
     // Of a type that is no longer configured anybody may delete it.
     if context.config.types.contains_key(&newest.of.definition.script_type) {
@@ -198,7 +193,7 @@ struct CheckScript {
     /// The script.
     script: String,
     /// The script type.
-    script_type: Spelled<ScriptType>,
+    script_type: ScriptType,
     /// The extension of the script's file, one of its type's, such as .mjs.
     #[serde(default)]
     extension: String,
@@ -212,7 +207,7 @@ pub(crate) struct Findings {
 }
 
 async fn check(context: CallContext, params: CheckScript) -> Result<Findings> {
-    let Spelled(script_type) = params.script_type;
+    let script_type = params.script_type;
     context.admits(script_type.as_str(), None).or_else(|error| {
         // A check has no group.
         let is_of_groups = error.data.as_ref().is_some_and(|data| data["bound"] == "groups");

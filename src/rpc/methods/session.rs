@@ -11,7 +11,7 @@ use super::access::hidden;
 use super::job_change::JobChangeResult;
 use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
-use super::params::{Spelled, patience};
+use super::params::{Nothing, patience};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
@@ -49,7 +49,7 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct StartSession {
     /// Script type: one whose program is Python, bash or node.
-    script_type: Spelled<ScriptType>,
+    script_type: ScriptType,
     /// The longest time that the session lives, in seconds; 600 without it.
     timeout: Option<f64>,
     /// The time without a call after which it ends, in seconds; 300 without it.
@@ -106,7 +106,7 @@ fn place_of(number: u64) -> String {
 }
 
 async fn session_job(context: &CallContext, params: StartSession) -> Result<(Job, EncodedFiles)> {
-    let Spelled(script_type) = params.script_type;
+    let script_type = params.script_type;
     context.uses(&script_type)?;
     let of_type = context.config.types.get(&script_type);
     let Some(driver) = of_type.and_then(TypeConfig::session_driver) else {
@@ -194,7 +194,7 @@ async fn started(context: &CallContext, id: JobId, wait: Duration) -> Result<Sta
 #[serde(deny_unknown_fields)]
 struct RunInSession {
     /// The id of the session.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The script, up to 128 KiB.
     script: String,
     /// The time that it may take, in seconds; 60 without it.
@@ -230,7 +230,7 @@ async fn run(context: CallContext, params: RunInSession) -> Result<RanInSession>
     let most = context.config.job.session_timeout_max;
     let timeout = Duration::from_secs_f64(CALL_TIMEOUT_S).min(most);
     let timeout = time("timeout", params.timeout, timeout, most)?;
-    let id = context.job_named(&params.id.0).await?;
+    let id = context.job_named(&params.id).await?;
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
@@ -268,11 +268,6 @@ async fn run(context: CallContext, params: RunInSession) -> Result<RanInSession>
     })
 }
 
-/// Nothing.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListSessions {}
-
 /// The sessions.
 #[derive(Serialize, JsonSchema)]
 struct SessionList {
@@ -303,7 +298,7 @@ struct ListedSession {
     calls: u64,
 }
 
-async fn list(context: CallContext, _: ListSessions) -> Result<SessionList> {
+async fn list(context: CallContext, _: Nothing) -> Result<SessionList> {
     let query = ListQuery {
         statuses: JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect(),
         limit: ListQuery::LIMIT_MAX,
@@ -342,7 +337,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList> {
 #[serde(deny_unknown_fields)]
 struct EndSession {
     /// The id of the session.
-    id: Spelled<JobReference>,
+    id: JobReference,
 }
 
 async fn end(context: CallContext, params: EndSession) -> Result<JobChangeResult> {

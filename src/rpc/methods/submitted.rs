@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallContext, Result};
+use super::{CallContext, Result, RpcError};
 use crate::client::{AwaitedJob, ClientError, is_repeated};
 use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;
@@ -37,6 +37,18 @@ impl From<StoredJob> for SubmittedId {
     }
 }
 
+/// Refuses a graph or batch without jobs, or with too many.
+pub(super) fn check_number(noun: &str, jobs: usize, most: usize) -> Result<()> {
+    if jobs > most {
+        return Err(RpcError::from(ClientError::TooMany { jobs, most }).with("field", "jobs"));
+    }
+    if jobs == 0 {
+        let message = format!("the {noun} has no job: give at least one in `jobs`");
+        return Err(RpcError::wrong("jobs", message));
+    }
+    Ok(())
+}
+
 /// Returns a submitted job, or the job of its id if that has the same content and the caller may
 /// see it. `is_other` is set if it cannot be the same: files were given, which are not compared, or an earlier job of the
 /// same submission has the id.
@@ -56,8 +68,7 @@ pub(super) async fn stored_or_same(
     match context.visible(&id).await {
         // A token that submits alone learns nothing of a job of another, whose name it gives.
         Ok(known)
-            if (context.caller.reads() || known.spec.caller_id == context.caller.name)
-                && is_repeated(&known, params) =>
+            if context.reads_of(Some(&known.spec.caller_id)) && is_repeated(&known, params) =>
         {
             Ok(StoredJob { id, is_new: false, before: Some(Box::new(known)) })
         }

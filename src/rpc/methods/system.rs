@@ -1,7 +1,5 @@
 //! `system.*`: the daemon itself; `whoami`: the caller.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,24 +32,7 @@ struct Who {
     /// Its rights: read, submit, operate, admin, fleet.
     scopes: Vec<&'static str>,
     /// The bounds of its jobs.
-    bounds: WhoBounds,
-}
-
-/// The bounds of a caller; an omitted bound does not restrict.
-#[derive(Serialize, JsonSchema)]
-struct WhoBounds {
-    /// The script types of its jobs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    types: Option<BTreeSet<String>>,
-    /// The groups of its jobs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    groups: Option<BTreeSet<String>>,
-    /// The callers that its jobs may name, beside itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    callers: Option<BTreeSet<String>>,
-    /// The contexts of its jobs and objects.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contexts: Option<BTreeSet<String>>,
+    bounds: Bounds,
 }
 
 methods! {
@@ -90,10 +71,9 @@ async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth> {
 
 async fn whoami(context: CallContext, _: Nothing) -> Result<Who> {
     let caller = &context.caller;
-    let Bounds { types, groups, callers, contexts, .. } = caller.bounds.clone();
     Ok(Who {
         name: caller.name.clone(),
         scopes: Vec::from(caller.scopes).into_iter().map(Scope::as_str).collect(),
-        bounds: WhoBounds { types, groups, callers, contexts },
+        bounds: caller.bounds.clone(),
     })
 }

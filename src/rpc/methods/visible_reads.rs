@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::access::hidden;
-use super::params::Spelled;
 use super::{CallContext, Result};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId, JobOutput, JobReference};
 use crate::store::JobSummary;
+use crate::view::blocker_words;
 
 /// A job whose end was awaited, and the answer to the wait.
 pub(super) type AfterWait = (Job, Result<JobOutput, ClientError>);
@@ -29,7 +29,7 @@ impl CallContext {
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
-    pub(super) async fn seen(&self, Spelled(of): Spelled<JobReference>) -> Result<VisibleJob> {
+    pub(super) async fn seen(&self, of: JobReference) -> Result<VisibleJob> {
         let id = self.job_named(&of).await?;
         let job = if self.caller.is_bound() { Some(self.visible(&id).await?) } else { None };
         Ok(VisibleJob { id, job })
@@ -67,6 +67,12 @@ impl CallContext {
         let waited = self.client.await_end(awaited, Some(patience)).await;
         // What the wait returned may be of another job with this id.
         Ok((self.same_job(&before).await?, waited))
+    }
+
+    /// Returns why a job does not start, in words; nothing without an answer.
+    pub(in crate::rpc) async fn waits_for(&self, id: &JobId) -> Option<String> {
+        let blocker = self.client.blocker(id).await.ok()??;
+        Some(blocker_words(id, &blocker))
     }
 
     /// Reads a job again that the caller may see, unless a later one has its id.

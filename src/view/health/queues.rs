@@ -11,7 +11,7 @@ use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{counted, did_you_mean, nearest};
-use crate::proto::units::brief;
+use crate::proto::units::{brief, millis};
 use crate::store::{PresenceOf, QueueState};
 use crate::view::{Snapshot, start_of};
 
@@ -304,8 +304,4 @@ fn paused(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
             format!("resume it: hero queue resume {}", state.queue),
         );
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
