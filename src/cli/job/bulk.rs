@@ -41,21 +41,9 @@ pub(in crate::cli) struct JobChoice {
     /// Confirm that all jobs that match are stopped or deleted
     #[arg(long)]
     pub(super) yes: bool,
-    /// Named jobs have to be dead letters.
-    #[arg(skip)]
-    pub(super) only_dead: bool,
 }
 
 impl JobChoice {
-    /// Returns the choice of dead letters alone, all of them without ids and filters.
-    pub(in crate::cli) fn of_dead(mut self) -> Self {
-        self.only_dead = true;
-        if self.ids.is_empty() {
-            self.filter = self.filter.of_dead();
-        }
-        self
-    }
-
     /// Returns the id if one job is named and nothing else.
     pub(super) fn only_id(&self) -> Option<&str> {
         match self.ids.as_slice() {
@@ -73,22 +61,20 @@ impl JobChoice {
         further: Value,
         global: &Global,
     ) -> Result<ExitCode, Error> {
-        match (self.ids.is_empty(), self.filter.is_given()) {
-            (false, false) => self.change_named(api, verb, &further, global).await,
-            (true, true) => self.change_found(api, verb, further, global).await,
-            (is_empty, _) => {
-                let what = if is_empty {
-                    "neither ids nor filters are given"
-                } else {
-                    "both ids and filters are given"
-                };
-                let message = format!(
-                    "cannot {verb} jobs: {what}; hero job {verb} ID, or \
-                     hero job {verb} with filters such as --type and --since"
-                );
-                Err(Error::new(Exit::Usage, message))
+        let what = match (self.ids.is_empty(), self.filter.is_given()) {
+            // Named jobs may have to be dead letters.
+            (false, _) if self.filter.chooses_none() => {
+                return self.change_named(api, verb, &further, global).await;
             }
-        }
+            (true, true) => return self.change_found(api, verb, further, global).await,
+            (true, false) => "neither ids nor filters are given",
+            (false, _) => "both ids and filters are given",
+        };
+        let message = format!(
+            "cannot {verb} jobs: {what}; hero job {verb} ID, or \
+             hero job {verb} with filters such as --type and --since"
+        );
+        Err(Error::new(Exit::Usage, message))
     }
 
     async fn change_named(
@@ -109,7 +95,7 @@ impl JobChoice {
         };
         for id in &self.ids {
             let change = async {
-                if self.only_dead {
+                if self.filter.filter.is_of_dead() {
                     api.of_job("job.get", id, json!({ "dead": true })).await?;
                 }
                 api.of_job(&format!("job.{verb}"), id, further.clone()).await
