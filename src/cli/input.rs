@@ -28,6 +28,15 @@ pub(super) fn bad(error: impl Display) -> Error {
     Error::new(Exit::Data, error.to_string())
 }
 
+/// Returns a word as a shell takes it, in quotes if it needs them.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:@_".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Opens the file, or standard input for `-`.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
     if path == Path::new("-") {

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::input::{bad, parsed};
-use super::no_results::{NoResults, quoted};
+use super::answer::NoResults;
+use super::input::{bad, parsed, quoted};
 use super::table::{TextTable, begin};
 use super::{Global, output};
 use crate::client::Client;
@@ -17,6 +17,7 @@ use crate::error::{Error, Exit};
 use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Query, Write, time_text,
 };
+use crate::rpc::results::TypeCount;
 
 const CONTEXTS: usize = 1000;
 
@@ -99,15 +100,8 @@ impl OsisCommand {
         match self {
             Self::List(list) => list.run(&client, config, global).await?,
             Self::Get { object_type, id, of } => {
-                let (object_type, id): (ObjectType, ObjectId) =
-                    (parsed(&object_type)?, parsed(&id)?);
-                let ask = Ask::Get(object_type.clone(), id.clone());
-                let answer = client.objects(&parsed(&of.context)?, ask, config).await?;
-                let Answer::Object(Some(object)) = answer else {
-                    let message = format!("no such object: {object_type} {id}");
-                    return Err(Error::new(Exit::NotFound, message));
-                };
-                output::json(&object.document().into())?;
+                let params = json!({ "type": object_type, "id": id, "context": of.context });
+                output::json(&global.methods()?.call("object.get", params).await?)?;
             }
             Self::Delete { object_type, ids, of } => {
                 return delete(&client, global, (&object_type, &ids, &of.context)).await;
@@ -160,20 +154,24 @@ impl ObjectList {
         Ok(())
     }
 
-    /// Prints the number of objects by context and type.
     async fn counts(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let mut table = TextTable::new(&["~CONTEXT", "!TYPE", ">OBJECTS"]);
-        let mut documents = Vec::new();
+        let mut counts = Vec::new();
         for context in contexts(client, self.context.as_deref()).await? {
-            for (object_type, count) in client.object_counts(&context).await? {
-                table.row([context.text(), object_type.to_string(), count.to_string()]);
-                let context = context.text();
-                documents
-                    .push(json!({ "context": context, "type": object_type, "objects": count }));
-            }
+            let of_context = client.object_counts(&context).await?.into_iter();
+            counts.extend(of_context.map(|(object_type, objects)| TypeCount {
+                context: context.text(),
+                object_type: object_type.to_string(),
+                objects,
+            }));
         }
+        let table = || {
+            TextTable::of(&counts)
+                .column("~CONTEXT", &|of| of.context.clone())
+                .column("!TYPE", &|of| of.object_type.clone())
+                .column(">OBJECTS", &|of| of.objects.to_string())
+        };
         let none = NoResults::new("object").by("in context", self.context.as_ref());
-        global.list(|| json!({ "types": documents }), || table, none)
+        global.list(|| json!({ "types": counts }), table, none)
     }
 }
 
@@ -217,30 +215,30 @@ async fn delete(
 
 async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Result<(), Error> {
     let config = &global.config()?.osis;
-    let mut table = TextTable::new(&["~CONTEXT", "TYPE", "!BUILT", "~REMOVED"]);
-    let mut documents = Vec::new();
+    let mut changed = Vec::new();
     for context in contexts(client, context).await? {
         for object_type in client.object_counts(&context).await?.into_keys() {
             let done = client.reindex_objects(&context, &object_type, config).await?;
-            if done.built.is_empty() && done.removed.is_empty() {
-                continue;
+            let [built, removed] = [done.built, done.removed]
+                .map(|fields| fields.iter().map(ToString::to_string).collect::<Vec<_>>());
+            if !built.is_empty() || !removed.is_empty() {
+                changed.push((context.text(), object_type, built, removed));
             }
-            let names = |fields: &[crate::proto::object::Field]| -> Vec<String> {
-                fields.iter().map(ToString::to_string).collect()
-            };
-            let (built, removed) = (names(&done.built), names(&done.removed));
-            let (context, of_type) = (context.text(), object_type.to_string());
-            table.row([context.clone(), of_type, built.join(" "), removed.join(" ")]);
-            documents.push(json!({
-                "context": context, "type": object_type, "built": built, "removed": removed,
-            }));
         }
     }
-    let text = || table.show(global.look());
-    global.print(|| json!({ "indexes": documents }), text)
+    let document = |(context, object_type, built, removed): &_| json!({ "context": context, "type": object_type, "built": built, "removed": removed });
+    let table = TextTable::of(&changed)
+        .column("~CONTEXT", &|of| of.0.clone())
+        .column("TYPE", &|of| of.1.to_string())
+        .column("!BUILT", &|of| of.2.join(" "))
+        .column("~REMOVED", &|of| of.3.join(" "));
+    global.print(
+        || json!({ "indexes": changed.iter().map(document).collect::<Vec<Value>>() }),
+        || table.show(global.look()),
+    )
 }
 
-fn table(objects: &[Object]) -> TextTable {
+fn table(objects: &[Object]) -> TextTable<'_, Object> {
     const SHOWN_CHARS: usize = 100;
     let body = |of: &Object| Value::Object(of.body.clone()).to_string();
     TextTable::of(objects)
@@ -248,5 +246,4 @@ fn table(objects: &[Object]) -> TextTable {
         .column(">VERSION", &|of| of.version.to_string())
         .column("MODIFIED", &|of| time_text(of.modified_ms))
         .column("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS))
-        .table()
 }

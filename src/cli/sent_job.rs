@@ -33,7 +33,6 @@ pub(super) struct JobSending<'a> {
 }
 
 impl SentJob {
-    /// Submits the job of the options with its files.
     pub(super) async fn send(
         api: &mut ApiMethods,
         options: &JobOptions,

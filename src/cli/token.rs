@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Global;
+use super::answer::NoResults;
 use super::author::user;
 use super::input::parsed;
-use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{age, age_of_text};
 use crate::client::{NewToken, Token, host_name};
@@ -183,7 +183,7 @@ fn creator() -> String {
     format!("{}@{}", user(), host_name())
 }
 
-fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
+fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable<'_, TokenRecord> {
     let expires =
         |of: &TokenRecord| match of.expires_s.and_then(|end| Timestamp::from_second(end).ok()) {
             None => "never".to_owned(),
@@ -198,7 +198,6 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
         .column(">AGE", &|of| age_of_text(&of.created_at, now))
         .column("EXPIRES", &expires)
         .column("?~MADE BY", &|of| of.created_by.clone())
-        .table()
 }
 
 fn bounds(bounds: &Bounds) -> String {

@@ -49,8 +49,8 @@ impl ScreenData {
             latest: LatestJobs::read(client, JOBS_MAX).await?,
             health: NamespaceHealth::of(&snapshot, rules),
             rates: before.map(|before| {
-                let seconds = counted.seconds_since(&before.counted);
-                smoothed(counted.since(&before.counted), before.rates, seconds)
+                let (now, seconds) = counted.since(&before.counted);
+                smoothed(now, before.rates, seconds)
             }),
             counted,
             snapshot,
@@ -72,15 +72,12 @@ impl Counted {
         Ok(Self { at: Instant::now(), jobs: ["submitted", "finished", "failed"].map(sum) })
     }
 
-    fn seconds_since(&self, before: &Self) -> f64 {
-        self.at.duration_since(before.at).as_secs_f64().max(0.001)
-    }
-
+    /// Returns the rates since then, and the seconds.
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
-    fn since(&self, before: &Self) -> Rates {
-        let seconds = self.seconds_since(before);
+    fn since(&self, before: &Self) -> (Rates, f64) {
+        let seconds = self.at.duration_since(before.at).as_secs_f64().max(0.001);
         let jobs = |of: usize| self.jobs[of].saturating_sub(before.jobs[of]);
-        std::array::from_fn(|of| jobs(of) as f64 / seconds)
+        (std::array::from_fn(|of| jobs(of) as f64 / seconds), seconds)
     }
 }
 
