@@ -209,7 +209,8 @@ impl Cli {
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| {
             let mut error = error.format(&mut command);
-            suggestions::suggest(&mut error, &args);
+            suggestions::suggest_command(&mut error, &args);
+            suggestions::suggest_option(&mut error, &args);
             without_globals(&mut error);
             error
         })

@@ -13,7 +13,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::stage::{Stage, StageFolder, unavailable};
+use super::input::parsed;
+use super::stage::{Stage, StageFolder, first_actor, unavailable};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{ActorConfig, Config};
@@ -131,6 +132,14 @@ impl Harness {
         };
         output::json(&json!({ "n": n, "seconds": took.as_secs_f64() }))
     }
+}
+
+/// Starts the first actor of a type, and waits until its presence shows. Returns its process.
+async fn start(stage: &mut Stage, script_type: &str) -> Result<i32, Error> {
+    let actor = first_actor(parsed(script_type)?)?;
+    let pid = stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
+    stage.until_present(&[actor]).await?;
+    Ok(pid)
 }
 
 /// The figures of one run, by their names in the report.

@@ -15,6 +15,7 @@ use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory, brief_seconds, firing_table, zone_of};
+use super::input::NameArguments;
 use super::job::show::with_unit;
 use super::table::{TextTable, facts, first_line};
 use super::terminal_style::TerminalStyle;
@@ -48,7 +49,7 @@ pub(super) enum CronCommand {
     Edit(Box<Edit>),
     /// Delete periodic jobs in Redis, with their history; their jobs stay
     #[command(after_help = "Example:\n  hero cron delete report")]
-    Delete(CronNames),
+    Delete(NameArguments),
     /// Run a periodic job now, besides its schedule, and print the id
     #[command(after_help = "Example:\n  hero job wait \"$(hero cron run nightly)\"")]
     Run(OneCron),
@@ -57,17 +58,10 @@ pub(super) enum CronCommand {
     Import(CronImport),
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
-    Enable(CronNames),
+    Enable(NameArguments),
     /// Stop periodic jobs from firing, on every machine, until they are enabled; their files stay as they are
     #[command(after_help = "Example:\n  hero cron disable nightly")]
-    Disable(CronNames),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CronNames {
-    /// The names of the periodic jobs
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
+    Disable(NameArguments),
 }
 
 #[derive(Debug, Args)]
@@ -83,13 +77,13 @@ impl CronCommand {
             Self::Show(OneCron { name }) => show(&name, global).await?,
             Self::Add(add) => add.run(global).await?,
             Self::Edit(edit) => edit.run(global).await?,
-            Self::Delete(CronNames { names }) => delete(&names, global).await?,
+            Self::Delete(NameArguments { names }) => delete(&names, global).await?,
             Self::History(history) => history.run(global).await?,
             Self::Backfill(backfill) => backfill.run(global).await?,
             Self::Import(import) => return import.run(global),
             Self::Run(OneCron { name }) => run_now(&name, global).await?,
-            Self::Enable(CronNames { names }) => enable(&names, true, global).await?,
-            Self::Disable(CronNames { names }) => enable(&names, false, global).await?,
+            Self::Enable(NameArguments { names }) => enable(&names, true, global).await?,
+            Self::Disable(NameArguments { names }) => enable(&names, false, global).await?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -6,11 +6,21 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::str::FromStr;
 
+use clap::Args;
+
 use crate::config::format_size;
 pub(super) use crate::config::unreadable;
 use crate::error::{Error, Exit};
 use crate::proto::selector::Selector;
 use crate::proto::text::shown;
+
+/// The names of what a command changes.
+#[derive(Debug, Args)]
+pub(super) struct NameArguments {
+    /// The names
+    #[arg(required = true, value_name = "NAME")]
+    pub(super) names: Vec<String>,
+}
 
 /// Parses a name. An illegal one is bad data, not wrong usage.
 pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Error> {

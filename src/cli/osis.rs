@@ -17,7 +17,6 @@ use crate::error::{Error, Exit};
 use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Query, Write, time_text,
 };
-use crate::rpc::results::TypeCount;
 
 const CONTEXTS: usize = 1000;
 
@@ -155,39 +154,39 @@ impl ObjectList {
     }
 
     async fn counts(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let mut counts = Vec::new();
-        for context in contexts(client, self.context.as_deref()).await? {
-            let of_context = client.object_counts(&context).await?.into_iter();
-            counts.extend(of_context.map(|(object_type, objects)| TypeCount {
-                context: context.text(),
-                object_type: object_type.to_string(),
-                objects,
-            }));
-        }
+        let counts = types(client, self.context.as_deref()).await?;
+        let count = |(context, object_type, objects): &StoredType| json!({ "context": context.text(), "type": object_type, "objects": objects });
         let table = || {
             TextTable::of(&counts)
-                .column("~CONTEXT", &|of| of.context.clone())
-                .column("!TYPE", &|of| of.object_type.clone())
-                .column(">OBJECTS", &|of| of.objects.to_string())
+                .column("~CONTEXT", &|of| of.0.text())
+                .column("!TYPE", &|of| of.1.to_string())
+                .column(">OBJECTS", &|of| of.2.to_string())
         };
+        let document = || json!({ "types": counts.iter().map(count).collect::<Vec<_>>() });
         let none = NoResults::new("object").by("in context", self.context.as_ref());
-        global.list(|| json!({ "types": counts }), table, none)
+        global.list(document, table, none)
     }
 }
 
-/// The named context, or all contexts with objects.
-async fn contexts(client: &Client, named: Option<&str>) -> Result<Vec<Context>, Error> {
-    if let Some(name) = named {
-        return Ok(vec![parsed(name)?]);
-    }
-    let mut contexts: Vec<Context> = Vec::new();
-    loop {
+/// A context, a type of objects in it, and their number.
+type StoredType = (Context, ObjectType, u64);
+
+/// Returns the types with objects, of the named context or of all.
+async fn types(client: &Client, named: Option<&str>) -> Result<Vec<StoredType>, Error> {
+    let mut contexts: Vec<Context> = named.map(parsed).transpose()?.into_iter().collect();
+    while named.is_none() {
         let page = client.object_contexts(contexts.last(), CONTEXTS).await?;
         if page.is_empty() {
-            return Ok(contexts);
+            break;
         }
         contexts.extend(page);
     }
+    let mut types = Vec::new();
+    for context in contexts {
+        let counts = client.object_counts(&context).await?.into_iter();
+        types.extend(counts.map(|(of, number)| (context.clone(), of, number)));
+    }
+    Ok(types)
 }
 
 async fn delete(
@@ -216,14 +215,12 @@ async fn delete(
 async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Result<(), Error> {
     let config = &global.config()?.osis;
     let mut changed = Vec::new();
-    for context in contexts(client, context).await? {
-        for object_type in client.object_counts(&context).await?.into_keys() {
-            let done = client.reindex_objects(&context, &object_type, config).await?;
-            let [built, removed] = [done.built, done.removed]
-                .map(|fields| fields.iter().map(ToString::to_string).collect::<Vec<_>>());
-            if !built.is_empty() || !removed.is_empty() {
-                changed.push((context.text(), object_type, built, removed));
-            }
+    for (context, object_type, _) in types(client, context).await? {
+        let done = client.reindex_objects(&context, &object_type, config).await?;
+        let [built, removed] = [done.built, done.removed]
+            .map(|fields| fields.iter().map(ToString::to_string).collect::<Vec<_>>());
+        if !built.is_empty() || !removed.is_empty() {
+            changed.push((context.text(), object_type, built, removed));
         }
     }
     let document = |(context, object_type, built, removed): &_| json!({ "context": context, "type": object_type, "built": built, "removed": removed });

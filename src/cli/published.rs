@@ -93,15 +93,6 @@ pub(super) struct ScriptRollback {
     version: u32,
 }
 
-/// Delete published scripts with all their versions; jobs that were submitted keep their texts
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero script delete deploy")]
-pub(super) struct DeleteScripts {
-    /// The names of the scripts
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
-}
-
 impl PublishScript {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
@@ -233,12 +224,10 @@ impl ScriptRollback {
     }
 }
 
-impl DeleteScripts {
-    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let client = global.client()?;
-        let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
-        global.each_done(&self.names, "deleted", delete).await
-    }
+pub(super) async fn delete_scripts(names: &[String], global: &Global) -> Result<(), Error> {
+    let client = global.client()?;
+    let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
+    global.each_done(names, "deleted", delete).await
 }
 
 fn in_full(script: &PublishedScript, of: &ScriptTextDocument) -> String {

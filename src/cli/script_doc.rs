@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::input::NameArguments;
 use super::script::ScriptSource;
 use super::{Global, block_on, published};
 use crate::config::Config;
@@ -40,11 +41,13 @@ pub(super) enum ScriptCommand {
     History(published::ScriptHistory),
     Diff(published::ScriptDiff),
     Rollback(published::ScriptRollback),
-    Delete(published::DeleteScripts),
+    /// Delete published scripts with all their versions; jobs that were submitted keep their texts
+    #[command(after_help = "Example:\n  hero script delete deploy")]
+    Delete(NameArguments),
 }
 
 impl ScriptCommand {
-    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
             Self::Doc(doc) => doc.run(global)?,
             Self::Check(check) => return check.run(global),
@@ -56,7 +59,9 @@ impl ScriptCommand {
             Self::History(history) => block_on(history.run(global))?,
             Self::Diff(diff) => block_on(diff.run(global))?,
             Self::Rollback(rollback) => block_on(rollback.run(global))?,
-            Self::Delete(delete) => block_on(delete.run(global))?,
+            Self::Delete(NameArguments { names }) => {
+                block_on(published::delete_scripts(&names, global))?
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

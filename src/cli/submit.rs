@@ -5,6 +5,7 @@ mod graph;
 mod many;
 
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
@@ -177,8 +178,9 @@ impl Submit {
         output::accepted(&format!("{text}\n"))?;
         sent.note(config);
         global.hint(&format!("wait for its end: hero job wait {id}; look: hero job show {id}"));
-        if let Some(start) = sent.spec.run_at.filter(|_| !global.json) {
-            output::note_to_person(&format!("starts {}", local(start, &local_zone())));
+        let is_read = !global.json && io::stderr().is_terminal();
+        if let Some(start) = sent.spec.run_at.filter(|_| is_read) {
+            output::note(&format!("starts {}", local(start, &local_zone())));
         }
         // The presence of old workers is unknown.
         if config.supervisor.served_legacy_queues().is_empty()

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Global;
 use super::answer::NoResults;
 use super::author::user;
-use super::input::parsed;
+use super::input::{NameArguments, parsed};
 use super::table::TextTable;
 use super::time::{age, age_of_text};
 use crate::client::{NewToken, Token, host_name};
@@ -35,7 +35,7 @@ pub(super) enum TokenCommand {
     Rotate(RotateToken),
     /// Revoke tokens: they are refused within seconds, on every machine
     #[command(after_help = "Example:\n  hero token revoke ci")]
-    Revoke(TokenNames),
+    Revoke(NameArguments),
 }
 
 /// Make a token and print it, this once
@@ -89,13 +89,6 @@ pub(super) struct RotateToken {
     drop_old: bool,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct TokenNames {
-    /// The names of the tokens
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
-}
-
 impl TokenCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         self.run_with(global).await.map_err(|error| match error.exit {
@@ -138,7 +131,7 @@ impl TokenCommand {
                 let document = || json!({ "tokens": tokens });
                 global.list(document, || table(&tokens, now), NoResults::new("token"))?;
             }
-            Self::Revoke(TokenNames { names }) => {
+            Self::Revoke(NameArguments { names }) => {
                 let names: Vec<TokenName> =
                     names.iter().map(|name| parsed(name)).collect::<Result<_, _>>()?;
                 let revoke = async |name: &TokenName| Ok(client.revoke_token(name).await?);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::load::{self, JobKind};
 use super::scripts;
-use super::{Figures, millis, per_second, quantile, resident_bytes};
+use super::{Figures, millis, per_second, quantile, resident_bytes, start};
 use crate::cli::input::parsed;
 use crate::cli::stage::{Stage, first_actor, unavailable};
 use crate::client::ClientError;
@@ -102,14 +102,6 @@ async fn start_actor(stage: &mut Stage, figures: &mut Figures) -> Result<i32, Er
     let began = Instant::now();
     let pid = start(stage, "osis").await?;
     figures.insert("ready_ms", millis(began.elapsed()));
-    Ok(pid)
-}
-
-/// Starts the first actor of a type, and waits until its presence shows. Returns its process.
-pub(super) async fn start(stage: &mut Stage, script_type: &str) -> Result<i32, Error> {
-    let actor = first_actor(parsed(script_type)?)?;
-    let pid = stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
-    stage.until_present(&[actor]).await?;
     Ok(pid)
 }
 

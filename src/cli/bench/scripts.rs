@@ -5,8 +5,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use super::load::{self, JobKind};
-use super::measure::start;
-use super::{Figures, millis, quantile};
+use super::{Figures, millis, quantile, start};
 use crate::cli::input::parsed;
 use crate::cli::stage::{Stage, unavailable};
 use crate::config::Config;

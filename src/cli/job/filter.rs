@@ -72,9 +72,9 @@ impl JobFilters {
         self.filter.values().all(|(row, _)| row.name == "dead")
     }
 
-    pub(super) fn counted(&self, number: usize) -> String {
+    pub(super) fn counted(&self, number: u64) -> String {
         let noun = self.filter.noun();
-        counted(number as u64, noun, &format!("{noun}s"))
+        counted(number, noun, &format!("{noun}s"))
     }
 
     pub(super) fn no_results(&self) -> NoResults {

@@ -359,13 +359,8 @@ impl Screen {
 
     fn drain(&self) -> Option<Act> {
         let key = self.selected_key().filter(|_| self.focus() == Pane::Actors)?;
-        let of = self
-            .snapshot
-            .as_ref()?
-            .snapshot
-            .actors
-            .iter()
-            .find(|of| of.actor.to_string() == key)?;
+        let mut actors = self.snapshot.as_ref()?.snapshot.actors.iter();
+        let of = actors.find(|of| of.actor.to_string() == key)?;
         let actor = of.actor.clone();
         match of.presence.state {
             ActorState::Ready => Some(Act::Drain(actor)),

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use super::SnapshotSource;
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
-use crate::view::{HealthRules, LatestJobs, NamespaceHealth, Snapshot};
+use crate::view::{LatestJobs, NamespaceHealth, Snapshot};
 
 /// The running jobs and the failures that are read, the newest of each.
 pub(super) const JOBS_MAX: usize = 200;
@@ -36,12 +37,10 @@ struct Counted {
 impl ScreenData {
     /// Reads it. The rates come from the snapshot before.
     pub(super) async fn read(
-        client: &Client,
-        address: &str,
-        rules: &HealthRules,
+        SnapshotSource { client, address, rules, .. }: &SnapshotSource,
         before: Option<&Self>,
     ) -> Result<Self, Error> {
-        let snapshot = Snapshot::read(client, address.to_owned()).await?;
+        let snapshot = Snapshot::read(client, address.clone()).await?;
         let types: Vec<ScriptType> =
             snapshot.types.iter().map(|of| of.script_type.clone()).collect();
         let counted = Counted::read(client, &types).await?;
@@ -89,6 +88,7 @@ pub(super) mod tests {
     use super::*;
     use crate::proto::job::JobStatus;
     use crate::store::JobSummary;
+    use crate::view::HealthRules;
     use crate::view::snapshot::tests::healthy_snapshot;
 
     pub(in super::super) fn job(
@@ -144,6 +144,6 @@ pub(super) mod tests {
         let at = Instant::now();
         let before = Counted { at, jobs: [10, 9, 4] };
         let after = Counted { at: at + Duration::from_secs(2), jobs: [30, 10, 0] };
-        assert_eq!(format!("{:?}", after.since(&before)), "[10.0, 0.5, 0.0]");
+        assert_eq!(format!("{:?}", after.since(&before).0), "[10.0, 0.5, 0.0]");
     }
 }
