@@ -11,7 +11,6 @@ mod bench;
 mod check;
 mod check_memory;
 mod check_shards;
-mod command_groups;
 mod completions;
 mod correction;
 mod cron;
@@ -29,6 +28,7 @@ mod explain_message;
 mod fleet_table;
 mod graph;
 mod graph_wait;
+mod help;
 mod hook;
 mod input;
 mod job;
@@ -40,22 +40,17 @@ mod machine;
 mod mcp;
 mod metrics;
 mod migrate;
-mod no_results;
 mod notify;
 mod osis;
 mod output;
-mod plain_command;
 mod progress;
 mod published;
 mod queue;
 mod run_script;
 mod running_settings;
 mod script;
-mod script_arguments;
 mod script_doc;
-mod script_files;
-mod scripts;
-mod sections;
+mod script_inputs;
 mod sent_job;
 mod stage;
 mod stats;
@@ -184,7 +179,7 @@ enum Command {
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
-    Script(scripts::ScriptCommand),
+    Script(script_doc::ScriptCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     Mcp(mcp::Mcp),
@@ -212,12 +207,13 @@ impl Cli {
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let columns = terminal_style::help_columns();
-        let mut command = command_groups::grouped(Self::command(), columns).term_width(columns);
+        let mut command = help::grouped(Self::command(), columns).term_width(columns);
         let parsed = command.try_get_matches_from_mut(&args);
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| {
             let mut error = error.format(&mut command);
-            suggestions::suggest(&mut error, &args);
+            suggestions::suggest_command(&mut error, &args);
+            suggestions::suggest_option(&mut error, &args);
             without_globals(&mut error);
             error
         })

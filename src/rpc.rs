@@ -38,11 +38,12 @@ mod webhook_rates;
 mod webhooks;
 
 pub use agent::{AgentServer, CallCourse};
+pub(crate) use agent_http::{AgentMessage, message as agent_message};
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub(crate) use guard::asking_for_token;
 pub use guard::{Arrival, RefusedPage, has_hidden_origin};
 pub use http::Pages;
-pub(crate) use json::on_own_thread;
+pub(crate) use json::{on_own_thread, response};
 pub use login::{CheckedToken, TokenCheck, TokenLogin, Tokens};
 pub use method::{CallContext, Method, MethodResult};
 pub(crate) use methods::{found_file, names_graph, results, submitted_awaited};

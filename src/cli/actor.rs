@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::answer::NoResults;
 use super::input::{self, bad, parsed};
-use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{age_of_text, brief};
 use super::{Global, output};
@@ -136,7 +136,7 @@ impl PingActors {
     }
 }
 
-fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
+fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable<'_, ActorDocument> {
     TextTable::of(actors)
         .column("!ACTOR", &|of| of.actor.clone())
         .column("~*STATE", &|of| state(&of.presence))
@@ -147,7 +147,6 @@ fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
         .column(">UP", &|of| age_of_text(&of.presence.started_at, now))
         .column(">SEEN", &|of| age_of_text(&of.presence.last_heartbeat, now))
         .column("?VERSION", &|of| of.presence.version.clone())
-        .table()
 }
 
 /// The actor's state, with the reason if it holds back.

@@ -142,7 +142,6 @@ impl ApiMethods {
     }
 }
 
-/// Reads a result, or a part of it.
 pub(super) fn read<R: DeserializeOwned>(method: &str, result: &Value) -> Result<R, Error> {
     R::deserialize(result).map_err(|error| {
         let message = format!(

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Global;
-use super::no_results::NoResults;
+use super::answer::NoResults;
 use super::table::TextTable;
 use super::time::{PastZone, local_text, local_zone};
 use crate::error::Error;
@@ -59,7 +59,7 @@ impl Audit {
     }
 }
 
-fn table(records: &[AuditRecord]) -> TextTable {
+fn table(records: &[AuditRecord]) -> TextTable<'_, AuditRecord> {
     let zone = local_zone();
     TextTable::of(records)
         .column("WHEN", &|of| local_text(&of.at, &zone))
@@ -68,5 +68,4 @@ fn table(records: &[AuditRecord]) -> TextTable {
         .column("?~FROM", &|of| of.from.clone())
         .column("?BY", &|of| of.through.clone())
         .column("!TO", &|of| of.to.clone())
-        .table()
 }

@@ -1,19 +1,20 @@
 //! `hero bench`: the speed of Hero on this machine, beside plain commands of the same Redis.
 
-mod figures;
 mod load;
 mod measure;
 mod report;
 mod scripts;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use self::figures::Figures;
-pub use self::figures::{millis, per_second, quantile};
-use super::stage::{Stage, StageFolder};
+use super::input::parsed;
+use super::stage::{Stage, StageFolder, first_actor, unavailable};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{ActorConfig, Config};
@@ -130,5 +131,72 @@ impl Harness {
             }
         };
         output::json(&json!({ "n": n, "seconds": took.as_secs_f64() }))
+    }
+}
+
+/// Starts the first actor of a type, and waits until its presence shows. Returns its process.
+async fn start(stage: &mut Stage, script_type: &str) -> Result<i32, Error> {
+    let actor = first_actor(parsed(script_type)?)?;
+    let pid = stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
+    stage.until_present(&[actor]).await?;
+    Ok(pid)
+}
+
+/// The figures of one run, by their names in the report.
+type Figures = BTreeMap<&'static str, f64>;
+
+/// Returns the time below which the share `q` of all times lies; zero for no times.
+pub fn quantile(times: &mut [Duration], q: f64) -> Duration {
+    times.sort_unstable();
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index is within the few thousand times"
+    )]
+    let index = (times.len() as f64 * q) as usize;
+    times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+pub fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+pub fn per_second(count: usize, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
+}
+
+fn resident_bytes(pid: i32) -> Result<u64, Error> {
+    let file = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&file)
+        .map_err(|error| unavailable(format!("cannot read {file}: {error}")))?;
+    let kib = resident_kib(&status);
+    kib.map(|kib| kib * 1024).ok_or_else(|| unavailable(format!("{file} has no VmRSS")))
+}
+
+fn resident_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_the_sorted_times() {
+        let mut times: Vec<Duration> = (1..=100).rev().map(Duration::from_millis).collect();
+        assert_eq!(quantile(&mut times, 0.5), Duration::from_millis(51));
+        assert_eq!(quantile(&mut times, 0.99), Duration::from_millis(100));
+        assert_eq!(quantile(&mut times, 1.0), Duration::from_millis(100));
+        assert_eq!(quantile(&mut [], 0.5), Duration::ZERO);
+    }
+
+    #[test]
+    fn resident_memory_is_read_from_proc() {
+        let pid = i32::try_from(std::process::id()).expect("a pid");
+        assert!(resident_bytes(pid).expect("readable") > 100_000);
+        assert_eq!(resident_kib("VmPeak: 9 kB\nVmRSS:\t   1234 kB\n"), Some(1234));
     }
 }

@@ -60,7 +60,6 @@ pub(super) struct Completions {
     script: Option<String>,
 }
 
-/// A kind of values.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ValueKind {
     States,

@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+use super::answer::NoResults;
 use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory, brief_seconds, firing_table, zone_of};
+use super::input::NameArguments;
 use super::job::show::with_unit;
-use super::no_results::NoResults;
-use super::table::{TextTable, first_line};
+use super::table::{TextTable, facts, first_line};
 use super::terminal_style::TerminalStyle;
 use super::time::{age, age_of_text, local_text, local_zone, wall_clock, with_offset};
 use super::{Global, output};
@@ -48,7 +49,7 @@ pub(super) enum CronCommand {
     Edit(Box<Edit>),
     /// Delete periodic jobs in Redis, with their history; their jobs stay
     #[command(after_help = "Example:\n  hero cron delete report")]
-    Delete(CronNames),
+    Delete(NameArguments),
     /// Run a periodic job now, besides its schedule, and print the id
     #[command(after_help = "Example:\n  hero job wait \"$(hero cron run nightly)\"")]
     Run(OneCron),
@@ -57,17 +58,10 @@ pub(super) enum CronCommand {
     Import(CronImport),
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
-    Enable(CronNames),
+    Enable(NameArguments),
     /// Stop periodic jobs from firing, on every machine, until they are enabled; their files stay as they are
     #[command(after_help = "Example:\n  hero cron disable nightly")]
-    Disable(CronNames),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CronNames {
-    /// The names of the periodic jobs
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
+    Disable(NameArguments),
 }
 
 #[derive(Debug, Args)]
@@ -83,13 +77,13 @@ impl CronCommand {
             Self::Show(OneCron { name }) => show(&name, global).await?,
             Self::Add(add) => add.run(global).await?,
             Self::Edit(edit) => edit.run(global).await?,
-            Self::Delete(CronNames { names }) => delete(&names, global).await?,
+            Self::Delete(NameArguments { names }) => delete(&names, global).await?,
             Self::History(history) => history.run(global).await?,
             Self::Backfill(backfill) => backfill.run(global).await?,
             Self::Import(import) => return import.run(global),
             Self::Run(OneCron { name }) => run_now(&name, global).await?,
-            Self::Enable(CronNames { names }) => enable(&names, true, global).await?,
-            Self::Disable(CronNames { names }) => enable(&names, false, global).await?,
+            Self::Enable(NameArguments { names }) => enable(&names, true, global).await?,
+            Self::Disable(NameArguments { names }) => enable(&names, false, global).await?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -141,7 +135,7 @@ async fn delete(names: &[String], global: &Global) -> Result<(), Error> {
     global.each_done(names, "deleted", delete).await
 }
 
-fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
+fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable<'_, PeriodicJobDocument> {
     let next = |job: &PeriodicJobDocument| match &job.next {
         Some(next) if job.enabled => wall_clock(next, &zone_of(job)),
         _ if job.enabled => job.not_in_force.clone().unwrap_or_default(),
@@ -166,7 +160,6 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
         .column("SUCCEEDED", &|job| succeeded(job, now))
         .column("?>FIRED", &|job| job.fired.to_string())
         .column("?~DECLARED", &declared)
-        .table()
 }
 
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.
@@ -177,29 +170,25 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
         let _ = write!(state, ", {why}");
     }
     let fired = format!("{}, left out {}, missed {}", job.fired, job.left_out, job.missed);
-    let mut text = String::new();
-    for (title, value) in [
-        ("name", Some(escape(&job.name))),
-        ("state", Some(escape(&state))),
-        ("schedule", Some(escape(&job.schedule))),
-        ("time zone", Some(escape(&job.time_zone))),
-        ("type", Some(escape(&job.type_words()))),
-        ("catch up", Some(escape(&job.catch_up))),
-        ("overlap", Some(escape(&job.overlap))),
-        ("declared", Some(escape(&declared_when(job)))),
+    let own = [
+        ("name", Some(job.name.clone())),
+        ("state", Some(state)),
+        ("schedule", Some(job.schedule.clone())),
+        ("time zone", Some(job.time_zone.clone())),
+        ("type", Some(job.type_words())),
+        ("catch up", Some(job.catch_up.clone())),
+        ("overlap", Some(job.overlap.clone())),
+        ("declared", Some(declared_when(job))),
         ("every", job.every.map(|every| format!("{every}, {}", job.window))),
         ("spread", job.spread.as_ref().map(spread)),
-        ("calendar", job.calendar.as_ref().map(|name| escape(name))),
+        ("calendar", job.calendar.clone()),
         ("succeeded", job.succeeded_at.as_ref().map(|at| with_offset(at, &zone))),
         ("failed", job.failed_at.as_ref().map(|at| failed(job, at, &zone))),
         ("duration", job.duration_s.map(brief_seconds)),
         ("overdue", job.overdue_at.as_ref().map(|at| overdue(job, at, &zone))),
         ("fired", Some(fired)),
-    ] {
-        if let Some(value) = value {
-            let _ = writeln!(text, "{title:9}  {value}");
-        }
-    }
+    ];
+    let mut text = facts(10, own.map(|(name, value)| (name, value.unwrap_or_default())));
     if !found.upcoming.is_empty() {
         text.push_str("\nnext:\n");
         for next in &found.upcoming {
@@ -227,9 +216,9 @@ fn spread(spread: &SpreadDocument) -> String {
 
 fn failed(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
     let why = job.failed_why.as_deref().unwrap_or_default();
-    let of = job.failed_id.as_deref().map(|id| format!("job {}", escape(id)));
+    let of = job.failed_id.as_deref().map(|id| format!("job {id}"));
     let of = of.as_deref().unwrap_or("not submitted");
-    format!("{}, {of}: {}", with_offset(at, zone), first_line(&escape(why)))
+    format!("{}, {of}: {}", with_offset(at, zone), first_line(why))
 }
 
 fn overdue(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
@@ -258,7 +247,7 @@ fn settings(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     }
     if let Some(plan) = &found.graph {
         text.push_str("\ngraph:\n");
-        text.push_str(&graph_table(plan).indented(look));
+        text.push_str(&graph_table(plan, look));
     }
     let lines: Vec<&str> = found.script.lines().collect();
     if lines.is_empty() {
@@ -274,7 +263,7 @@ fn settings(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     text
 }
 
-fn graph_table(plan: &CronGraph) -> TextTable {
+fn graph_table(plan: &CronGraph, look: TerminalStyle) -> String {
     let text = |of: &PlannedJob<Map<String, Value>>, field: &str| {
         of.job.get(field).and_then(Value::as_str).map(str::to_owned)
     };
@@ -284,7 +273,7 @@ fn graph_table(plan: &CronGraph) -> TextTable {
         .column("AFTER", &|of| {
             of.after.iter().chain(&of.after_any).cloned().collect::<Vec<_>>().join(", ")
         })
-        .table()
+        .indented(look)
 }
 
 /// The place that declares a periodic job: its file, or Redis and who added it.

@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
+use super::input::read_bounded;
 use super::time::local_zone;
 use super::{Global, output};
 use crate::error::{Error, Exit, reason};
 use crate::proto::cron::{CronName, CrontabKind, ImportNote, imported};
 use crate::proto::text::counted;
 
-/// The largest crontab.
 const CRONTAB_BYTES_MAX: u64 = 1 << 20;
 /// The folders that systems have for the crontabs of users.
 const SPOOLS: [&str; 2] = ["/var/spool/cron/crontabs", "/var/spool/cron"];
@@ -57,7 +57,7 @@ impl CronImport {
         let mut found = CrontabFiles::default();
         for name in &self.crontabs {
             let path = crontab_path(name);
-            let text = read(&path)?;
+            let text = read_bounded(&path, CRONTAB_BYTES_MAX)?;
             let read = imported(&text, self.kind(&path), &mut taken);
             for job in read.jobs {
                 found.text.push_str(&job.table(name, &zone));
@@ -114,17 +114,6 @@ fn crontab_path(name: &str) -> PathBuf {
         }
         None => PathBuf::from(name),
     }
-}
-
-fn read(path: &Path) -> Result<String, Error> {
-    let failed = |why: String| {
-        Error::new(Exit::NotFound, format!("cannot read the crontab {}: {why}", path.display()))
-    };
-    let about = std::fs::metadata(path).map_err(|error| failed(reason(&error)))?;
-    if about.len() > CRONTAB_BYTES_MAX {
-        return Err(failed(format!("larger than {CRONTAB_BYTES_MAX} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(|error| failed(reason(&error)))
 }
 
 fn write_new(file: &Path, text: &str) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::Global;
-use super::no_results::NoResults;
+use super::answer::NoResults;
 use super::table::TextTable;
 use super::time::{PastZone, brief, local_zone, with_offset};
 use crate::client::{
@@ -106,7 +106,10 @@ impl Backfill {
 }
 
 /// Returns firings as a table, in the time zone of their periodic job.
-pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
+pub(super) fn firing_table<'t>(
+    firings: &'t [FiringDocument],
+    zone: &TimeZone,
+) -> TextTable<'t, FiringDocument> {
     TextTable::of(firings)
         .column("DUE", &|of| with_offset(&of.due, zone))
         .column(">LATE", &|of| brief_seconds(of.late_s))
@@ -114,7 +117,6 @@ pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextT
         .column("#JOB", &|of| of.job_id.clone().or(of.batch_id.clone()).unwrap_or_default())
         .column("*STATUS", &|of| of.status.clone().unwrap_or_default())
         .column("!WHY", &|of| of.why.clone().unwrap_or_default())
-        .table()
 }
 
 /// Formats seconds, ten years at most.
@@ -133,12 +135,11 @@ fn zone_of_entry(crontab: &Crontab, name: &str) -> TimeZone {
     entry.and_then(|entry| time_zone(entry.schedule.zone()).ok()).unwrap_or_else(local_zone)
 }
 
-fn table(done: &[BackfilledFiring]) -> TextTable {
+fn table(done: &[BackfilledFiring]) -> TextTable<'_, BackfilledFiring> {
     TextTable::of(done)
         .column("DUE", &|of| with_offset(&of.due, &local_zone()))
         .column("FIRING", &|of| of.outcome.replace('_', " "))
         .column("~JOB", &|of| of.job_id.clone())
-        .table()
 }
 
 fn unconfirmed(name: &str, times: &[Timestamp]) -> Error {

@@ -20,12 +20,12 @@ pub(super) enum DeadCommand {
     #[command(after_help = "Examples:\n  hero dead list --type python --limit 20\n  \
                             hero dead list --json\n\n\
                             The command for the next page, if there is one, is on standard error.")]
-    #[command(mut_args(without_preset))]
+    #[command(mut_args(of_dead))]
     List(JobList),
     /// Group dead letters by their error, without its numbers, ids, paths and quoted texts
     #[command(after_help = "Examples:\n  hero dead errors\n  \
                             hero dead retry --all --kind 'connection to N refused'")]
-    #[command(mut_args(without_preset))]
+    #[command(mut_args(of_dead))]
     Errors(JobErrors),
     /// Show every field of a dead letter
     #[command(after_help = "Example:\n  hero dead show 7f9c2ba4")]
@@ -50,7 +50,7 @@ pub(super) enum DeadCommand {
 
 /// A change of dead letters: by ids, or of all that match the filters.
 #[derive(Debug, Args)]
-#[command(mut_args(without_preset))]
+#[command(mut_args(of_dead))]
 #[command(mut_arg("limit", |arg| arg.default_value("100000")))]
 #[command(group(ArgGroup::new("chosen").required(true).args(["ids", "all"])))]
 pub(super) struct OfDead<T: Args> {
@@ -61,21 +61,25 @@ pub(super) struct OfDead<T: Args> {
     all: bool,
 }
 
-/// Hides the filters that are set.
-fn without_preset(arg: Arg) -> Arg {
-    if ["dead", "status"].contains(&arg.get_id().as_str()) { arg.hide(true) } else { arg }
+/// Sets the filter of dead letters, and hides it and the one of states.
+fn of_dead(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "dead" => arg.hide(true).default_value("true").value_parser(["true"]),
+        "status" => arg.hide(true),
+        _ => arg,
+    }
 }
 
 impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let api = &global.methods()?;
         match self {
-            Self::List(list) => list.of_dead().run(api, global).await?,
-            Self::Errors(errors) => errors.of_dead().run(api, global).await?,
+            Self::List(list) => list.run(api, global).await?,
+            Self::Errors(errors) => errors.run(api, global).await?,
             Self::Show(show) => show::run(api, &show, true, global).await?,
-            Self::Retry(OfDead { jobs, .. }) => return jobs.of_dead().run(api, global).await,
+            Self::Retry(OfDead { jobs, .. }) => return jobs.run(api, global).await,
             Self::Delete(OfDead { jobs, .. }) => {
-                return jobs.of_dead().change(api, "delete", json!({}), global).await;
+                return jobs.change(api, "delete", json!({}), global).await;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::no_results::NoResults;
+use super::answer::NoResults;
 use super::time::{PastZone, local, local_zone};
 use super::{Global, output};
 use crate::client::{Client, ClientError};

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::api::{ApiMethods, job_of, settings};
 use super::fleet_table::FleetTable;
 use super::graph_wait::GraphWait;
+use super::help::MANY;
 use super::job_options::JobOptions;
-use super::sections::MANY;
 use super::table::first_line;
 use super::time::age_of_text;
 use super::window_options::WindowOptions;
@@ -116,7 +116,8 @@ impl EveryOptions {
             let names = batch.every.iter().filter_map(|of| Some((of.id.clone()?, title(of))));
             let column = if word == Every::Actor.as_str() { "~ACTOR" } else { "~MACHINE" };
             let table = FleetTable::of(names.collect(), column, global);
-            interrupted = match GraphWait::of(id.clone(), wait).awaited(methods, table).await {
+            let end = GraphWait { id: id.clone(), wait };
+            interrupted = match end.awaited(methods, table).await {
                 Ok(waited) => waited.err(),
                 // What has come is printed, as after Ctrl-C.
                 Err(error) if error.exit == Exit::GaveUp => {

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::api::{ApiMethods, Unended};
 use super::every::EveryOptions;
+use super::help::{LIMITS, MANY, WHEN};
 use super::job_options::{JobOptions, SCRIPT_HELP};
 use super::key::Signing;
 use super::progress::View;
-use super::sections::{LIMITS, MANY, WHEN};
 use super::sent_job::{JobSending, SentJob};
 use super::window_options::WindowOptions;
 use super::{Global, explain, job_notes, output};

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::input::bad;
 use super::output;
-use super::table::width;
 use crate::client::{Client, ClientError};
 use crate::config::{Config, EngineKind, TypeConfig, format_duration, format_size};
 use crate::engine::process::{refusals_in, variable_names};
@@ -40,7 +39,7 @@ pub(super) fn print_allowed(config: &Config, job: &Job) -> Result<(), Error> {
     rows.push(("environment", environment(of_type, job)));
     rows.push(("secrets", secrets(config, name)));
     output::note(&format!("hero: what type {name} allows on this machine"));
-    let most = rows.iter().map(|(subject, _)| width(subject)).max().unwrap_or_default();
+    let most = rows.iter().map(|(subject, _)| subject.len()).max().unwrap_or_default();
     for (subject, text) in rows {
         output::note(&format!("  {subject:most$}  {text}"));
     }

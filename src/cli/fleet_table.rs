@@ -104,7 +104,6 @@ impl FleetTable {
             .column("*STATE", &|(state, _)| (*state).to_owned())
             .column(">EXIT", &|(_, job)| exit(job.exit_code))
             .column("~LAST LINE", &|(_, job)| job.last_line.clone().unwrap_or_default())
-            .table()
             .show(look);
         match more {
             0 => rows,

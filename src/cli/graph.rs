@@ -7,12 +7,12 @@ use clap::{ArgGroup, Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::answer::NoResults;
 use super::api::ApiMethods;
 use super::correction::GraphCorrection;
 use super::graph_wait::{GraphWait, with_state};
 use super::input::parsed;
-use super::no_results::NoResults;
-use super::table::{TextTable, first_line, shortened};
+use super::table::{TextTable, facts, first_line, shortened};
 use super::time::{age_of_text, between, brief, local_second_text, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, output};
@@ -21,7 +21,7 @@ use crate::error::{Error, Exit};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::{GraphJobOutcome, GraphState};
 use crate::proto::job::JobId;
-use crate::proto::text::{counted, escape};
+use crate::proto::text::counted;
 use crate::rpc::results::{ListedGraphs, ShownGraph};
 use crate::view::limit_title;
 
@@ -193,7 +193,7 @@ impl GraphList {
     }
 }
 
-fn list(graphs: &[GraphDocument], now: Timestamp) -> TextTable {
+fn list(graphs: &[GraphDocument], now: Timestamp) -> TextTable<'_, GraphDocument> {
     TextTable::of(graphs)
         .column("#ID", &|of| of.id.clone())
         .column("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
@@ -202,7 +202,6 @@ fn list(graphs: &[GraphDocument], now: Timestamp) -> TextTable {
         .column("PROGRESS", &|of| of.counts().to_string())
         .column(">AGE", &|of| age_of_text(&of.created_at, now))
         .column("?>TOOK", &|of| took(of).unwrap_or_default())
-        .table()
 }
 
 /// Returns the time from the submission to the end of the last job.
@@ -230,36 +229,29 @@ impl GraphShow {
 }
 
 fn head(graph: &GraphDocument, waits_for: &[String]) -> String {
-    let mut text = format!("{} {}\n", graph.kind, graph.id);
-    let mut line = |name: &str, value: &str| {
-        if !value.is_empty() {
-            let _ = writeln!(text, "{name:10} {}", escape(value));
-        }
-    };
-    line("name", graph.name.as_deref().unwrap_or_default());
-    line("state", graph.state.as_str());
-    line("progress", &graph.counts().to_string());
-    line("window", &graph.window().map(|window| window.to_string()).unwrap_or_default());
-    line("stopped", graph.stopped.as_deref().unwrap_or_default());
     let zone = local_zone();
-    line("paused", &graph.pause(|at| local_second_text(at, &zone)).unwrap_or_default());
-    for reason in waits_for {
-        line("waits for", reason);
-    }
-    line("caller", &graph.caller_id);
-    line("created", &local_second_text(&graph.created_at, &zone));
-    line(
-        "ended",
-        &graph.ended_at.as_deref().map(|at| local_second_text(at, &zone)).unwrap_or_default(),
-    );
-    line("took", &took(graph).unwrap_or_default());
-    for (name, id) in &graph.callbacks {
-        line(name, &with_state(name, id, graph));
-    }
-    text
+    let time = |at: &str| local_second_text(at, &zone);
+    let mut lines = vec![
+        ("name", graph.name.clone().unwrap_or_default()),
+        ("state", graph.state.to_string()),
+        ("progress", graph.counts().to_string()),
+        ("window", graph.window().map(|window| window.to_string()).unwrap_or_default()),
+        ("stopped", graph.stopped.clone().unwrap_or_default()),
+        ("paused", graph.pause(time).unwrap_or_default()),
+    ];
+    lines.extend(waits_for.iter().map(|reason| ("waits for", reason.clone())));
+    lines.extend([
+        ("caller", graph.caller_id.clone()),
+        ("created", time(&graph.created_at)),
+        ("ended", graph.ended_at.as_deref().map(time).unwrap_or_default()),
+        ("took", took(graph).unwrap_or_default()),
+    ]);
+    let callbacks = graph.callbacks.iter();
+    lines.extend(callbacks.map(|(name, id)| (name.as_str(), with_state(name, id, graph))));
+    format!("{} {}\n{}", graph.kind, graph.id, facts(10, lines))
 }
 
-fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
+fn rows(jobs: &[JobOfGraphDocument]) -> TextTable<'_, JobOfGraphDocument> {
     let name_of = |id: &JobId| {
         let of = jobs.iter().find(|of| of.id == id.as_str())?;
         of.name.as_ref().map(|name| format!("prerequisite failed: {name}"))
@@ -281,5 +273,4 @@ fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
         .column("*STATUS", &state)
         .column("?HELD BY", &|of| of.held_by.as_deref().map(limit_title).unwrap_or_default())
         .column("!ERROR", &error)
-        .table()
 }

@@ -31,10 +31,10 @@ const OUTAGE_MAX: Duration = Duration::from_secs(30);
                         error.")]
 pub(super) struct GraphWait {
     /// The graph or batch: its id, or the unique beginning of it
-    id: String,
+    pub(super) id: String,
     /// Give up after this time; the jobs go on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    wait: Option<Duration>,
+    pub(super) wait: Option<Duration>,
 }
 
 /// Returns the id of the job of a callback, with its state unless it has expired.
@@ -55,10 +55,6 @@ async fn report_first_blocker(methods: &ApiMethods, id: &str) {
 }
 
 impl GraphWait {
-    pub(super) fn of(id: String, wait: Option<Duration>) -> Self {
-        Self { id, wait }
-    }
-
     /// Waits for the end of a graph; a table shows its jobs meanwhile. Returns the exit code if a signal ends the wait.
     pub(super) async fn awaited(
         &self,

@@ -99,20 +99,18 @@ impl TestHook {
     }
 }
 
-fn hooks(configured: &[ConfiguredWebhook]) -> TextTable {
+fn hooks(configured: &[ConfiguredWebhook]) -> TextTable<'_, ConfiguredWebhook> {
     TextTable::of(configured)
         .column("NAME", &|of| of.name.clone())
         .column("VERIFY", &|of| of.verify.clone())
         .column("USES", &|of| of.uses.clone())
         .column("!PATH", &|of| of.path.clone())
-        .table()
 }
 
-fn deliveries(records: &[AuditRecord]) -> TextTable {
+fn deliveries(records: &[AuditRecord]) -> TextTable<'_, AuditRecord> {
     let zone = local_zone();
     TextTable::of(records)
         .column("WHEN", &|of| local_second_text(&of.at, &zone))
         .column("~FROM", &|of| of.from.clone())
         .column("!DELIVERY", &|of| of.to.clone())
-        .table()
 }

@@ -6,11 +6,21 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::str::FromStr;
 
+use clap::Args;
+
 use crate::config::format_size;
 pub(super) use crate::config::unreadable;
 use crate::error::{Error, Exit};
 use crate::proto::selector::Selector;
 use crate::proto::text::shown;
+
+/// The names of what a command changes.
+#[derive(Debug, Args)]
+pub(super) struct NameArguments {
+    /// The names
+    #[arg(required = true, value_name = "NAME")]
+    pub(super) names: Vec<String>,
+}
 
 /// Parses a name. An illegal one is bad data, not wrong usage.
 pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Error> {
@@ -26,6 +36,15 @@ pub(super) fn selector(text: &str) -> Result<Selector, Error> {
 /// Returns the error of bad data, in its own words.
 pub(super) fn bad(error: impl Display) -> Error {
     Error::new(Exit::Data, error.to_string())
+}
+
+/// Returns a word as a shell takes it, in quotes if it needs them.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:@_".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Opens the file, or standard input for `-`.

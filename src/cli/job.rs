@@ -113,11 +113,6 @@ pub(super) struct RetryJobs {
 }
 
 impl RetryJobs {
-    /// Returns the retry of dead letters alone.
-    pub(super) fn of_dead(self) -> Self {
-        Self { jobs: self.jobs.of_dead(), ..self }
-    }
-
     pub(super) async fn run(self, api: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
         let changes = self.correction.changes(global.config()?)?;
         let further = json!({ "with_dependents": self.with_dependents, "changes": changes });

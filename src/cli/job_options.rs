@@ -1,5 +1,6 @@
 //! The options that set a job, one for each setting that the command line takes.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -7,13 +8,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+use super::help::{WHAT, WHEN, section};
 use super::input::bad;
-use super::plain_command;
-use super::script::ScriptSource;
-use super::script_arguments::ScriptArguments;
+use super::script::{ScriptSource, fill_command};
 use super::script_doc;
-use super::script_files::InputOptions;
-use super::sections::{self, WHAT, WHEN, section};
+use super::script_inputs::{InputOptions, ScriptArguments};
 use super::time::local_zone;
 use crate::client::ClientError;
 use crate::config::{Config, parse_duration, time_zone};
@@ -179,7 +178,7 @@ impl JobOptions {
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
         if self.is_plain_command() {
-            plain_command::fill(spec, config)?;
+            fill_command(spec, config)?;
         } else {
             self.source.fill(spec, config)?;
         }
@@ -224,25 +223,34 @@ impl SettingOptions {
 
     pub(super) fn apply(&self, spec: &mut JobSpec, zone: Option<&TimeZone>) -> Result<(), Error> {
         for (setting, text) in &self.0 {
-            let set = match setting.kind {
-                FieldKind::Duration => parse_duration(text)
-                    .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
-                    .and_then(|time| {
-                        let seconds = time.as_secs_f64().to_string();
-                        setting.set(spec, &seconds).map_err(|error| {
-                            let reason =
-                                error.reason.replace(&format!("`{seconds}`"), &format!("`{text}`"));
-                            InvalidJob::new(setting.field, reason)
-                        })
-                    }),
-                FieldKind::Time => spoken_time(text, zone)
-                    .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
-                    .and_then(|time| setting.set(spec, &time.to_string())),
-                _ => setting.set(spec, &setting.spoken(text)),
-            };
-            set.map_err(|error| of_option(error.into()))?;
+            let own = in_hash(setting, text, zone)?;
+            setting.set(spec, &own).map_err(|InvalidJob { field, reason }| {
+                // As it was given.
+                let reason = reason.replace(&format!("`{own}`"), &format!("`{text}`"));
+                of_option(InvalidJob { field, reason }.into())
+            })?;
         }
         Ok(())
+    }
+}
+
+/// Returns the value of an option as the hash has it.
+pub(super) fn in_hash<'t>(
+    setting: &Setting,
+    text: &'t str,
+    zone: Option<&TimeZone>,
+) -> Result<Cow<'t, str>, Error> {
+    let wrong = |why: String| of_option(InvalidJob::new(setting.field, why).into());
+    match setting.kind {
+        FieldKind::Time => match spoken_time(text, zone) {
+            Ok(time) => Ok(time.to_string().into()),
+            Err(error) => Err(wrong(error.to_string())),
+        },
+        FieldKind::Duration => match parse_duration(text) {
+            Ok(time) => Ok(time.as_secs_f64().to_string().into()),
+            Err(error) => Err(wrong(error.to_string())),
+        },
+        _ => Ok(setting.spoken(text)),
     }
 }
 
@@ -280,7 +288,7 @@ impl Args for SettingOptions {
     fn augment_args(command: Command) -> Command {
         // The sections of the help come in the order of their first options.
         let mut settings: Vec<&Setting> = settings().collect();
-        settings.sort_by_cached_key(|setting| sections::place(setting));
+        settings.sort_by_cached_key(|setting| section(setting));
         settings.into_iter().fold(command, |command, setting| command.arg(option(setting)))
     }
 
@@ -326,7 +334,8 @@ fn option(setting: &'static Setting) -> Arg {
     let doc = setting.doc.trim_start();
     let arg = Arg::new(setting.word).long(long(setting)).value_name(setting.value_name).help(doc);
     let arg = setting.short.map_or(arg.clone(), |letter| arg.short(letter));
-    let arg = arg.help_heading(section(setting));
+    let heading = section(setting).map(|(_, title)| title);
+    let arg = arg.help_heading(heading);
     // It stands in place of a file.
     let arg = if setting.word == "uses" { arg.group("ScriptSource") } else { arg };
     let repeated = || format!("{doc}; may be repeated");
@@ -334,7 +343,7 @@ fn option(setting: &'static Setting) -> Arg {
         FieldKind::Flag => Arg::new(setting.word)
             .long(long(setting))
             .action(ArgAction::SetTrue)
-            .help_heading(section(setting))
+            .help_heading(heading)
             .help(if is_negated(setting) { setting.negated } else { doc }),
         FieldKind::Time => arg.help(TIME_HELP),
         _ if setting.word == "priority" => arg.help(format!("{doc}; or one of these words")),

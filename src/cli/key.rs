@@ -10,15 +10,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Global;
+use super::help::WHAT;
 use super::input::{bad, parsed, read_bounded};
-use super::sections::WHAT;
 use crate::client::{Client, Signer};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::{KeyName, SigningKey};
 use crate::proto::target::IllegalName;
 
-/// The largest file of a key.
 const FILE_BYTES_MAX: u64 = 16 << 10;
 /// The permissions of everybody but the owner.
 const OF_OTHERS: u32 = 0o077;

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::Global;
-use super::no_results::NoResults;
+use super::answer::NoResults;
 use super::table::TextTable;
 use crate::client::LimitDocument;
 use crate::error::Error;
@@ -41,7 +41,7 @@ impl LimitCommand {
     }
 }
 
-fn table(limits: &[LimitDocument]) -> TextTable {
+fn table(limits: &[LimitDocument]) -> TextTable<'_, LimitDocument> {
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let of = |limit: &LimitDocument| {
         let of = limit.per.as_deref().zip(limit.value.as_deref());
@@ -57,5 +57,5 @@ fn table(limits: &[LimitDocument]) -> TextTable {
         .column("RATE", &|limit| limit.rate.clone().unwrap_or_default())
         .column(">HELD", &|limit| limit.held.to_string());
     let has_shards = limits.iter().any(|limit| limit.shard.is_some());
-    if has_shards { table.column(">SHARD", &shard) } else { table }.table()
+    if has_shards { table.column(">SHARD", &shard) } else { table }
 }

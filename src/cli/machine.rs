@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::answer::NoResults;
 use super::api::{ApiMethods, CALL_WAIT};
 use super::input::{self, parsed};
-use super::no_results::NoResults;
-use super::table::TextTable;
+use super::table::{TextTable, facts};
 use super::time::age_of_text;
 use super::{Global, output};
 use crate::client::{MachineActorDocument, MachineDocument};
@@ -113,7 +113,7 @@ impl MachineFilter {
     }
 }
 
-fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
+fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable<'_, MachineDocument> {
     TextTable::of(machines)
         .column("!HOST", &|of| of.host.clone())
         .column("~MACHINE", &|of| of.machine.clone())
@@ -126,7 +126,6 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
         .column("~ACTORS", &|of| {
             of.actors.iter().map(|of| of.actor.as_str()).collect::<Vec<_>>().join(" ")
         })
-        .table()
 }
 
 impl MachineName {
@@ -144,30 +143,29 @@ impl MachineName {
             return output::json(&json!({ "machines": found }));
         }
         for of in found {
-            let mut lines = vec![("host", of.host.clone()), ("machine", of.machine.clone())];
-            lines.push(("state", of.state()));
-            let load = of.load.map(|load| ("load", format!("{load:.2}")));
-            let free = of.memory_available.map(|bytes| ("free", readable_size(bytes)));
-            lines.extend([load, free].into_iter().flatten());
             let labels = of.labels.iter().map(|(name, value)| format!("{name}={value}"));
-            lines.push(("labels", labels.collect::<Vec<_>>().join(" ")));
-            for (name, value) in lines {
-                output::line(&format!("{name:8} {}", escape(&value)))?;
-            }
-            output::text(&actors(&of.actors, Timestamp::now()).show(global.look()))?;
+            let lines = [
+                ("host", of.host.clone()),
+                ("machine", of.machine.clone()),
+                ("state", of.state()),
+                ("load", of.load.map(|load| format!("{load:.2}")).unwrap_or_default()),
+                ("free", of.memory_available.map(readable_size).unwrap_or_default()),
+                ("labels", labels.collect::<Vec<_>>().join(" ")),
+            ];
+            let actors = actors(&of.actors, Timestamp::now()).show(global.look());
+            output::text(&format!("{}{actors}", facts(8, lines)))?;
         }
         Ok(())
     }
 }
 
-fn actors(actors: &[MachineActorDocument], now: Timestamp) -> TextTable {
+fn actors(actors: &[MachineActorDocument], now: Timestamp) -> TextTable<'_, MachineActorDocument> {
     TextTable::of(actors)
         .column("!ACTOR", &|of| of.actor.clone())
         .column("*STATE", &|of| of.state.map_or("absent", |state| state.as_str()).to_owned())
         .column(">RUNNING", &|of| of.running.to_string())
         .column(">TASKS", &|of| of.tasks.to_string())
         .column(">SEEN", &|of| age_of_text(&of.seen_at, now))
-        .table()
 }
 
 impl MachineDrain {

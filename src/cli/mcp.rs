@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,10 +18,12 @@ use super::{Global, output};
 use crate::config::check_configured;
 use crate::error::{Error, Exit};
 use crate::proto::audit::Author;
-use crate::proto::json_text::{readable, refuse_wide_integers};
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, IllegalName, ScriptType};
-use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError, Scope, code};
+use crate::rpc::{
+    AgentMessage, AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError, Scope,
+    agent_message, code, response,
+};
 
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 /// The maximum number of requests at a time; further ones wait.
@@ -131,21 +133,22 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
         tokio::select! {
             line = lines.recv(), if open && running.len() < RUNNING_MAX => match line.map(|line| read(&line)) {
                 None => open = false,
-                Some(Message::Nothing) => {}
-                Some(Message::Wrong(answer)) => output::json(&answer)?,
-                Some(Message::Cancel(id)) => {
-                    if let Some(running) = cancels.get(&id) {
+                Some(Ok(None)) => {}
+                Some(Err((id, error))) => output::json(&response(id, Err(error)))?,
+                Some(Ok(Some(AgentMessage { id: None, method, params }))) => {
+                    let running = cancels.get(&params["requestId"].to_string());
+                    if let Some(running) = running.filter(|_| method == "notifications/cancelled") {
                         running.send_replace(true);
                     }
                 }
-                Some(Message::Request { id, method, params }) => {
+                Some(Ok(Some(AgentMessage { id: Some(id), method, params }))) => {
                     let (server, notices) = (Arc::clone(server), notices.clone());
                     let (cancel, cancelled) = watch::channel(false);
                     cancels.insert(id.to_string(), cancel);
                     running.spawn(async move {
                         let course = CallCourse { notices, cancelled };
                         let result = server.answer_in(course, &method, params).await;
-                        (id.to_string(), result.map(|result| answer(&id, result)))
+                        (id.to_string(), result.map(|result| response(id, result)))
                     });
                 }
             },
@@ -166,97 +169,45 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
     }
 }
 
-enum Message {
-    /// A notification, an answer or an empty line.
-    Nothing,
-    /// A request is no longer of interest.
-    Cancel(String),
-    Request {
-        id: Value,
-        method: String,
-        params: Value,
-    },
-    /// A message that cannot be read, with its answer.
-    Wrong(Value),
-}
-
-fn read(line: &[u8]) -> Message {
-    let wrong_with = |id: &Value, code, message: &str| {
-        Message::Wrong(answer(id, Err(RpcError::new(code, message))))
-    };
-    let wrong = |code, message: &str| wrong_with(&Value::Null, code, message);
+/// Reads a message of one line; `None` for one without a method, and for an empty line.
+fn read(line: &[u8]) -> Result<Option<AgentMessage>, (Value, RpcError)> {
     if line.len() as u64 > MESSAGE_BYTES_MAX {
-        return wrong(code::INVALID_REQUEST, "the message is longer than 16 MiB");
+        let error = RpcError::new(code::INVALID_REQUEST, "the message is longer than 16 MiB");
+        return Err((Value::Null, error));
     }
-    if line.trim_ascii().is_empty() {
-        return Message::Nothing;
-    }
-    let Ok(mut message) = serde_json::from_str::<Value>(&readable(line)) else {
-        return wrong(code::PARSE, "the message is not JSON");
-    };
-    if let Err(why) = refuse_wide_integers(line) {
-        let id = message.get("id").cloned().unwrap_or_default();
-        return Message::Wrong(answer(&id, Err(RpcError::new(code::INVALID_REQUEST, why))));
-    }
-    let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) else {
-        let is_answer = message.get("result").is_some() || message.get("error").is_some();
-        let id = message.get("id").unwrap_or(&Value::Null);
-        let why = "the message is no request of JSON-RPC: it has no method";
-        return if is_answer {
-            Message::Nothing
-        } else {
-            wrong_with(id, code::INVALID_REQUEST, why)
-        };
-    };
-    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
-    match message.get("id") {
-        Some(id) => Message::Request { id: id.clone(), method, params },
-        None if method == "notifications/cancelled" => {
-            Message::Cancel(params["requestId"].to_string())
-        }
-        None => Message::Nothing,
-    }
-}
-
-fn answer(id: &Value, result: Result<Value, RpcError>) -> Value {
-    match result {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
-    }
+    if line.trim_ascii().is_empty() { Ok(None) } else { agent_message(line) }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn message_is_a_request_a_notification_or_wrong() {
         let code = |line: &[u8]| match read(line) {
-            Message::Wrong(answer) => answer["error"]["code"].as_i64(),
-            _ => None,
+            Err((_, error)) => Some(error.code),
+            Ok(_) => None,
         };
-        assert_eq!(code(b"{"), Some(code::PARSE.into()));
-        assert_eq!(code(b"[]"), Some(code::INVALID_REQUEST.into()));
-        assert_eq!(code(b"{\"id\": 1}"), Some(code::INVALID_REQUEST.into()));
+        assert_eq!(code(b"{"), Some(code::PARSE));
+        assert_eq!(code(b"[]"), Some(code::INVALID_REQUEST));
+        assert_eq!(code(b"{\"id\": 1}"), Some(code::INVALID_REQUEST));
         let wide =
             read(b"{\"id\": 7, \"method\": \"x\", \"params\": {\"n\": 100000000000000000000}}");
-        let Message::Wrong(wide) = wide else { panic!("a float is not what was meant") };
-        assert_eq!(
-            (&wide["id"], &wide["error"]["code"]),
-            (&json!(7), &json!(code::INVALID_REQUEST))
-        );
-        assert!(wide.to_string().contains("does not fit into 64 bits"), "{wide}");
-        let Message::Wrong(odd) = read(b"{\"id\": 7}") else { panic!("it has no method") };
-        assert_eq!(odd["id"], 7, "the agent knows which call it was");
+        let (id, wide) = wide.err().expect("a float is not what was meant");
+        assert_eq!((&id, wide.code), (&json!(7), code::INVALID_REQUEST));
+        assert!(wide.message.contains("does not fit into 64 bits"), "{}", wide.message);
+        let (id, _) = read(b"{\"id\": 7}").err().expect("it has no method");
+        assert_eq!(id, 7, "the agent knows which call it was");
         let cut = read(br#"{"id": 7, "method": "x", "params": {"text": "a\ud83d"}}"#);
-        let Message::Request { id, params, .. } = cut else { panic!("it is a request") };
-        assert_eq!((&id, &params["text"]), (&json!(7), &json!("a\u{fffd}")));
-        assert!(matches!(read(b"\n"), Message::Nothing));
-        assert!(matches!(read(b"{\"id\": 1, \"result\": {}}"), Message::Nothing));
-        assert!(matches!(read(b"{\"method\": \"notifications/initialized\"}"), Message::Nothing));
-        let cancel = read(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
-        assert!(matches!(cancel, Message::Cancel(id) if id == "7"));
+        let Ok(Some(AgentMessage { id, params, .. })) = cut else { panic!("it is a request") };
+        assert_eq!((id, &params["text"]), (Some(json!(7)), &json!("a\u{fffd}")));
+        assert!(matches!(read(b"\n"), Ok(None)));
+        assert!(matches!(read(b"{\"id\": 1, \"result\": {}}"), Ok(None)));
+        let note = read(b"{\"method\": \"notifications/initialized\"}");
+        assert!(matches!(note, Ok(Some(AgentMessage { id: None, .. }))));
         let request = read(b"{\"id\":\"a\",\"method\":\"ping\"}");
-        assert!(matches!(request, Message::Request { method, .. } if method == "ping"));
+        assert!(matches!(request, Ok(Some(AgentMessage { method, .. })) if method == "ping"));
     }
 }

@@ -76,12 +76,7 @@ impl MigrationReport {
     }
 
     fn text(&self, look: TerminalStyle) -> String {
-        let mut text = String::new();
-        for table in [self.queue_table(), self.circle_table(), self.other_table()] {
-            if !table.is_empty() {
-                text += &(table.show(look) + "\n");
-            }
-        }
+        let mut text = [self.queues(look), self.circles(look), self.others(look)].concat();
         text += &["next phase: ", self.next(), "\n"].concat();
         if !self.queues.is_empty() {
             text += if self.blockers.is_empty() { "safe: yes\n" } else { "safe: not yet\n" };
@@ -92,8 +87,8 @@ impl MigrationReport {
         text
     }
 
-    fn queue_table(&self) -> TextTable {
-        TextTable::of(&self.queues)
+    fn queues(&self, look: TerminalStyle) -> String {
+        let table = TextTable::of(&self.queues)
             .column("!LEGACY QUEUE", &|of| of.queue.legacy.clone())
             .column("TYPE", &|of| of.queue.script_type.to_string())
             .column("~TARGET", &|of| target(&of.queue))
@@ -102,14 +97,14 @@ impl MigrationReport {
             .column(">LAST PUSH", &|of| of.pushed_ago.map(said_ago).unwrap_or_default())
             .column(">LAST POP", &|of| of.popped_ago.map(said_ago).unwrap_or_default())
             .column(">RUNNING ELSEWHERE", &|of| of.foreign_running.to_string())
-            .column(">WATCHED", &|of| of.watched.map(brief).unwrap_or_default())
-            .table()
+            .column(">WATCHED", &|of| of.watched.map(brief).unwrap_or_default());
+        part(&table, look)
     }
 
-    fn circle_table(&self) -> TextTable {
+    fn circles(&self, look: TerminalStyle) -> String {
         let count =
             |of: &CircleState, name| of.counts.get(name).copied().unwrap_or_default().to_string();
-        TextTable::of(&self.circles)
+        let table = TextTable::of(&self.circles)
             .column("!CIRCLE", &|of| of.circle.circle.to_string())
             .column("TYPE", &|of| of.circle.script_type.to_string())
             .column(">DEPTH", &|of| of.depth.to_string())
@@ -117,16 +112,16 @@ impl MigrationReport {
             .column(">TAKEN", &|of| count(of, "taken"))
             .column(">REFUSED", &|of| count(of, "refused"))
             .column(">DROPPED", &|of| count(of, "dropped"))
-            .column(">LAST PUSH", &|of| of.pushed_ago.map(said_ago).unwrap_or_default())
-            .table()
+            .column(">LAST PUSH", &|of| of.pushed_ago.map(said_ago).unwrap_or_default());
+        part(&table, look)
     }
 
-    fn other_table(&self) -> TextTable {
+    fn others(&self, look: TerminalStyle) -> String {
         let length = |(_, length): &(String, Option<u64>)| length.map(|it| it.to_string());
-        TextTable::of(&self.others)
+        let table = TextTable::of(&self.others)
             .column("!NOT CONFIGURED", &|(list, _)| list.clone())
-            .column(">DEPTH", &|of| length(of).unwrap_or_default())
-            .table()
+            .column(">DEPTH", &|of| length(of).unwrap_or_default());
+        part(&table, look)
     }
 
     fn document(&self) -> Value {
@@ -161,6 +156,11 @@ impl MigrationReport {
             })).collect::<Vec<Value>>(),
         })
     }
+}
+
+/// Returns a table before an empty line; nothing without a row.
+fn part<T>(table: &TextTable<'_, T>, look: TerminalStyle) -> String {
+    if table.is_empty() { String::new() } else { table.show(look) + "\n" }
 }
 
 fn said_ago(ago: Duration) -> String {

@@ -140,15 +140,14 @@ fn held_line(held: &HeldMessage) -> String {
     format!("{name}: held {events}, next message at {due}\n")
 }
 
-fn notifications(configured: &[ConfiguredNotification]) -> TextTable {
+fn notifications(configured: &[ConfiguredNotification]) -> TextTable<'_, ConfiguredNotification> {
     TextTable::of(configured)
         .column("NAME", &|of| of.name.clone())
         .column("WAYS", &|of| of.ways.join(", "))
         .column("~ON", &|of| of.on.join(", "))
-        .table()
 }
 
-fn deliveries(records: &[DeliveryRecord]) -> TextTable {
+fn deliveries(records: &[DeliveryRecord]) -> TextTable<'_, DeliveryRecord> {
     let zone = local_zone();
     TextTable::of(records)
         .column("WHEN", &|of| local_text(&of.at, &zone))
@@ -157,5 +156,4 @@ fn deliveries(records: &[DeliveryRecord]) -> TextTable {
         .column("ATTEMPTS", &|of| of.attempts.to_string())
         .column("~TOLD", &|of| of.title.clone())
         .column("!ERROR", &|of| of.error.clone())
-        .table()
 }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::input::{bad, parsed};
-use super::no_results::{NoResults, quoted};
+use super::answer::NoResults;
+use super::input::{bad, parsed, quoted};
 use super::table::{TextTable, begin};
 use super::{Global, output};
 use crate::client::Client;
@@ -99,15 +99,8 @@ impl OsisCommand {
         match self {
             Self::List(list) => list.run(&client, config, global).await?,
             Self::Get { object_type, id, of } => {
-                let (object_type, id): (ObjectType, ObjectId) =
-                    (parsed(&object_type)?, parsed(&id)?);
-                let ask = Ask::Get(object_type.clone(), id.clone());
-                let answer = client.objects(&parsed(&of.context)?, ask, config).await?;
-                let Answer::Object(Some(object)) = answer else {
-                    let message = format!("no such object: {object_type} {id}");
-                    return Err(Error::new(Exit::NotFound, message));
-                };
-                output::json(&object.document().into())?;
+                let params = json!({ "type": object_type, "id": id, "context": of.context });
+                output::json(&global.methods()?.call("object.get", params).await?)?;
             }
             Self::Delete { object_type, ids, of } => {
                 return delete(&client, global, (&object_type, &ids, &of.context)).await;
@@ -160,36 +153,40 @@ impl ObjectList {
         Ok(())
     }
 
-    /// Prints the number of objects by context and type.
     async fn counts(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let mut table = TextTable::new(&["~CONTEXT", "!TYPE", ">OBJECTS"]);
-        let mut documents = Vec::new();
-        for context in contexts(client, self.context.as_deref()).await? {
-            for (object_type, count) in client.object_counts(&context).await? {
-                table.row([context.text(), object_type.to_string(), count.to_string()]);
-                let context = context.text();
-                documents
-                    .push(json!({ "context": context, "type": object_type, "objects": count }));
-            }
-        }
+        let counts = types(client, self.context.as_deref()).await?;
+        let count = |(context, object_type, objects): &StoredType| json!({ "context": context.text(), "type": object_type, "objects": objects });
+        let table = || {
+            TextTable::of(&counts)
+                .column("~CONTEXT", &|of| of.0.text())
+                .column("!TYPE", &|of| of.1.to_string())
+                .column(">OBJECTS", &|of| of.2.to_string())
+        };
+        let document = || json!({ "types": counts.iter().map(count).collect::<Vec<_>>() });
         let none = NoResults::new("object").by("in context", self.context.as_ref());
-        global.list(|| json!({ "types": documents }), || table, none)
+        global.list(document, table, none)
     }
 }
 
-/// The named context, or all contexts with objects.
-async fn contexts(client: &Client, named: Option<&str>) -> Result<Vec<Context>, Error> {
-    if let Some(name) = named {
-        return Ok(vec![parsed(name)?]);
-    }
-    let mut contexts: Vec<Context> = Vec::new();
-    loop {
+/// A context, a type of objects in it, and their number.
+type StoredType = (Context, ObjectType, u64);
+
+/// Returns the types with objects, of the named context or of all.
+async fn types(client: &Client, named: Option<&str>) -> Result<Vec<StoredType>, Error> {
+    let mut contexts: Vec<Context> = named.map(parsed).transpose()?.into_iter().collect();
+    while named.is_none() {
         let page = client.object_contexts(contexts.last(), CONTEXTS).await?;
         if page.is_empty() {
-            return Ok(contexts);
+            break;
         }
         contexts.extend(page);
     }
+    let mut types = Vec::new();
+    for context in contexts {
+        let counts = client.object_counts(&context).await?.into_iter();
+        types.extend(counts.map(|(of, number)| (context.clone(), of, number)));
+    }
+    Ok(types)
 }
 
 async fn delete(
@@ -217,30 +214,28 @@ async fn delete(
 
 async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Result<(), Error> {
     let config = &global.config()?.osis;
-    let mut table = TextTable::new(&["~CONTEXT", "TYPE", "!BUILT", "~REMOVED"]);
-    let mut documents = Vec::new();
-    for context in contexts(client, context).await? {
-        for object_type in client.object_counts(&context).await?.into_keys() {
-            let done = client.reindex_objects(&context, &object_type, config).await?;
-            if done.built.is_empty() && done.removed.is_empty() {
-                continue;
-            }
-            let names = |fields: &[crate::proto::object::Field]| -> Vec<String> {
-                fields.iter().map(ToString::to_string).collect()
-            };
-            let (built, removed) = (names(&done.built), names(&done.removed));
-            let (context, of_type) = (context.text(), object_type.to_string());
-            table.row([context.clone(), of_type, built.join(" "), removed.join(" ")]);
-            documents.push(json!({
-                "context": context, "type": object_type, "built": built, "removed": removed,
-            }));
+    let mut changed = Vec::new();
+    for (context, object_type, _) in types(client, context).await? {
+        let done = client.reindex_objects(&context, &object_type, config).await?;
+        let [built, removed] = [done.built, done.removed]
+            .map(|fields| fields.iter().map(ToString::to_string).collect::<Vec<_>>());
+        if !built.is_empty() || !removed.is_empty() {
+            changed.push((context.text(), object_type, built, removed));
         }
     }
-    let text = || table.show(global.look());
-    global.print(|| json!({ "indexes": documents }), text)
+    let document = |(context, object_type, built, removed): &_| json!({ "context": context, "type": object_type, "built": built, "removed": removed });
+    let table = TextTable::of(&changed)
+        .column("~CONTEXT", &|of| of.0.clone())
+        .column("TYPE", &|of| of.1.to_string())
+        .column("!BUILT", &|of| of.2.join(" "))
+        .column("~REMOVED", &|of| of.3.join(" "));
+    global.print(
+        || json!({ "indexes": changed.iter().map(document).collect::<Vec<Value>>() }),
+        || table.show(global.look()),
+    )
 }
 
-fn table(objects: &[Object]) -> TextTable {
+fn table(objects: &[Object]) -> TextTable<'_, Object> {
     const SHOWN_CHARS: usize = 100;
     let body = |of: &Object| Value::Object(of.body.clone()).to_string();
     TextTable::of(objects)
@@ -248,5 +243,4 @@ fn table(objects: &[Object]) -> TextTable {
         .column(">VERSION", &|of| of.version.to_string())
         .column("MODIFIED", &|of| time_text(of.modified_ms))
         .column("!OBJECT", &|of| begin(&body(of), SHOWN_CHARS))
-        .table()
 }

@@ -125,13 +125,6 @@ pub(super) fn passing_note(line: &str) {
     }
 }
 
-/// Writes a message to standard error, if a person reads it there.
-pub(super) fn note_to_person(message: &str) {
-    if io::stderr().is_terminal() {
-        note(message);
-    }
-}
-
 /// Writes a line of a job's log to standard error and ignores failures.
 pub(super) fn log_note(line: &str) {
     let mut err = io::stderr().lock();

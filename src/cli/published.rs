@@ -6,12 +6,12 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::answer::NoResults;
 use super::author::user;
 use super::input::{bad, parsed};
 use super::job_options::{SettingOptions, hidden_at};
-use super::no_results::NoResults;
 use super::script::ScriptSource;
-use super::table::{TextTable, first_line};
+use super::table::{TextTable, facts, first_line};
 use super::time::age_of_text;
 use super::{Global, output};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
@@ -93,15 +93,6 @@ pub(super) struct ScriptRollback {
     version: u32,
 }
 
-/// Delete published scripts with all their versions; jobs that were submitted keep their texts
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero script delete deploy")]
-pub(super) struct DeleteScripts {
-    /// The names of the scripts
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
-}
-
 impl PublishScript {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
@@ -158,7 +149,11 @@ pub(super) async fn list_scripts(global: &Global) -> Result<(), Error> {
     global.list(|| json!({ "scripts": all }), || table(&all, now, true), none)
 }
 
-fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable {
+fn table(
+    scripts: &[ScriptDocument],
+    now: Timestamp,
+    is_list: bool,
+) -> TextTable<'_, ScriptDocument> {
     let about = |of: &ScriptDocument| match of.rolled_back_to {
         Some(version) if !is_list => format!("rolled back to {version}"),
         _ => first_line(&of.description),
@@ -171,7 +166,6 @@ fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable
         .column("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone()))
         .column("DIGEST", &|of| of.digest.chars().take(12).collect())
         .column("?~DESCRIPTION", &about)
-        .table()
 }
 
 impl ShowScript {
@@ -230,33 +224,27 @@ impl ScriptRollback {
     }
 }
 
-impl DeleteScripts {
-    pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let client = global.client()?;
-        let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
-        global.each_done(&self.names, "deleted", delete).await
-    }
+pub(super) async fn delete_scripts(names: &[String], global: &Global) -> Result<(), Error> {
+    let client = global.client()?;
+    let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
+    global.each_done(names, "deleted", delete).await
 }
 
 fn in_full(script: &PublishedScript, of: &ScriptTextDocument) -> String {
     let of = &of.of;
-    let mut text = String::new();
     let from = of.file.clone().unwrap_or_else(|| of.published_by.clone());
-    for (title, value) in [
+    let older = of.rolled_back_to.map(|version| format!("the text of version {version}"));
+    let settings = of.settings.iter().map(|(field, value)| {
+        (field.as_str(), value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned))
+    });
+    let own = [
         ("script", format!("{}@{}", of.name, of.version)),
         ("type", of.script_type.clone()),
         ("digest", of.digest.clone()),
         ("published", format!("{} by {from}", of.published_at)),
-    ] {
-        let _ = writeln!(text, "{title:9}  {}", escape(&value));
-    }
-    if let Some(version) = of.rolled_back_to {
-        let _ = writeln!(text, "has        the text of version {version}");
-    }
-    for (field, value) in &of.settings {
-        let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-        let _ = writeln!(text, "{field:9}  {}", escape(&value));
-    }
+        ("has", older.unwrap_or_default()),
+    ];
+    let mut text = facts(10, own.into_iter().chain(settings));
     if !of.description.is_empty() {
         let _ = write!(text, "\n{}\n", escape_lines(&of.description));
     }

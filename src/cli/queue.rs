@@ -1,21 +1,31 @@
 //! `hero queue …`: lists, pauses, drains, resumes and purges queues.
 
-mod drain;
 mod list;
 
 pub(super) use list::paused;
 
+use std::time::{Duration, Instant};
+
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::api::ApiMethods;
+use super::api::{ApiMethods, read};
 use super::input::{bad, parsed};
+use super::time::brief;
 use super::{Global, output};
+use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::text::counted;
-use crate::rpc::results::{Paused, Purged, Resumed};
+use crate::rpc::results::{Drained, Purged};
+
+/// The maximum number of queues that are printed by their names.
+const LISTED_MAX: usize = 12;
+/// The words for a queue that is paused, and for one that was.
+const PAUSED: [&str; 2] = ["paused", "was paused already"];
+/// The time between two looks at jobs that still run.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// List, pause, drain, resume or purge queues
 #[derive(Debug, Subcommand)]
@@ -39,7 +49,7 @@ pub(super) enum QueueCommand {
                             --all, --type and --group hold for queues that come later as well: a new \
                             group that starts meanwhile takes no jobs.")]
     Pause(QueueChoice),
-    Drain(drain::Drain),
+    Drain(Drain),
     /// Resume paused queues
     #[command(override_usage = "hero queue resume <QUEUE>...\n       \
                                 hero queue resume <--all|--type <TYPE>|--group <GROUP>>...")]
@@ -104,24 +114,15 @@ impl QueueCommand {
         match self {
             Self::List => list::run(&methods, global).await,
             Self::Pause(choice) => {
-                let (document, Paused { paused }) =
-                    methods.typed("queue.pause", choice.params()?).await?;
-                if global.json {
-                    return output::json(&document);
-                }
-                choice.print(["paused", "was paused already"], &paused)?;
+                choice.change("queue.pause", PAUSED, &methods, global).await?;
                 let drain = "running jobs go on: hero queue drain waits for their end";
                 global.hint(&format!("{drain}; afterwards: {}", choice.resume()));
                 Ok(())
             }
             Self::Drain(drain) => drain.run(&methods, global).await,
             Self::Resume(choice) => {
-                let (document, Resumed { resumed }) =
-                    methods.typed("queue.resume", choice.params()?).await?;
-                if global.json {
-                    return output::json(&document);
-                }
-                choice.print(["resumed", "was not paused"], &resumed)
+                let words = ["resumed", "was not paused"];
+                choice.change("queue.resume", words, &methods, global).await
             }
             Self::Purge(purge) => purge.run(&methods, global).await,
         }
@@ -143,6 +144,21 @@ impl QueueChoice {
             None => json!(self.queues),
         };
         Ok(json!({ "queue": queue, "force": self.force }))
+    }
+
+    /// Calls a method, and prints the queues that it has changed, as [`Self::print`] does.
+    async fn change(
+        &self,
+        method: &str,
+        words: [&str; 2],
+        methods: &ApiMethods,
+        global: &Global,
+    ) -> Result<(), Error> {
+        let document = methods.call(method, self.params()?).await?;
+        if global.json {
+            return output::json(&document);
+        }
+        self.print(words, &read::<Vec<String>>(method, &document[words[0]])?)
     }
 
     /// Prints what was changed, with words for a changed and an unchanged queue.
@@ -182,9 +198,6 @@ impl QueueChoice {
     }
 }
 
-/// The maximum number of queues that are printed by their names.
-const LISTED_MAX: usize = 12;
-
 impl Purge {
     async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         for name in &self.which.queues {
@@ -199,5 +212,59 @@ impl Purge {
         let params = json!({ "queue": queues, "force": force });
         let (document, Purged { purged }) = methods.typed("queue.purge", params).await?;
         global.print(|| document, || format!("{} purged\n", counted(purged, "job", "jobs")))
+    }
+}
+
+/// Pause queues, and wait until their running jobs have ended: before a deployment
+///
+/// The queues stay paused, and jobs may be submitted to them, until `hero queue resume`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero queue drain --all --wait 10m\n  \
+                        hero queue drain type:python\n  hero queue resume --all\n\n\
+                        Exit code 75: jobs still ran after the time of --wait.")]
+pub(super) struct Drain {
+    #[command(flatten)]
+    which: QueueChoice,
+    /// Give up after this time; the queues stay paused, and the jobs go on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+impl Drain {
+    async fn run(self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let (began, mut told) = (Instant::now(), None);
+        let mut changed = None;
+        loop {
+            // A queue that is resumed meanwhile is paused again.
+            let (_, Drained { paused, running }) =
+                methods.typed("queue.drain", self.which.params()?).await?;
+            let changed = changed.get_or_insert(paused);
+            if told.is_none() && !global.json {
+                self.which.print(PAUSED, changed)?;
+            }
+            if running == 0 {
+                global.print(
+                    || json!({ "paused": changed, "running": 0 }),
+                    || "drained: no job of these queues runs\n".to_owned(),
+                )?;
+                global.hint(&format!("afterwards: {}", self.which.resume()));
+                return Ok(());
+            }
+            let jobs = counted(running, "job still runs", "jobs still run");
+            if let Some(patience) = self.wait.filter(|patience| began.elapsed() >= *patience) {
+                let message = format!(
+                    "gave up waiting after {}: {jobs}: hero job list --status started; the queues \
+                     stay paused: {}",
+                    brief(patience),
+                    self.which.resume()
+                );
+                return Err(Error::new(Exit::GaveUp, message));
+            }
+            if told != Some(running) {
+                output::note(&format!("hero: {jobs}"));
+                told = Some(running);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 }

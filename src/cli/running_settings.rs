@@ -14,26 +14,22 @@ pub(super) fn differences(
     supervisors: &[SupervisorPresence],
 ) -> Vec<String> {
     let (host, digest) = (host_name(), config.digest());
-    let differs = |hostname: &str, version: &str, settings: &str| {
+    let actors = actors.iter().map(|PresenceOf { actor, presence: of }| {
+        (format!("actor {actor}"), of.pid, [&of.hostname, &of.version, &of.settings])
+    });
+    let supervisors = supervisors.iter().map(|of| {
+        (format!("the supervisor {}", of.unit), of.pid, [&of.hostname, &of.version, &of.settings])
+    });
+    let sentence = |(name, pid, [hostname, version, settings]): (String, u32, [&String; 3])| {
         // An older version, or one with other defaults, has another digest of the same settings.
-        let is_comparable = hostname == host && version == env!("CARGO_PKG_VERSION");
-        is_comparable && !settings.is_empty() && settings != digest
-    };
-    let actors = actors.iter().filter_map(|PresenceOf { actor, presence: of }| {
-        let is_other = differs(&of.hostname, &of.version, &of.settings);
-        is_other.then(|| (format!("actor {actor}"), of.pid))
-    });
-    let supervisors = supervisors.iter().filter_map(|of| {
-        let is_other = differs(&of.hostname, &of.version, &of.settings);
-        is_other.then(|| (format!("the supervisor {}", of.unit), of.pid))
-    });
-    let sentence = |(name, pid): (String, u32)| {
-        format!(
+        let is_comparable = *hostname == host && version == env!("CARGO_PKG_VERSION");
+        let is_other = is_comparable && !settings.is_empty() && *settings != digest;
+        is_other.then(|| format!(
             "{name} (pid {pid}) runs with other settings than these: reload its unit; what needs a restart is in its \
              journal"
-        )
+        ))
     };
-    supervisors.chain(actors).map(sentence).collect()
+    supervisors.chain(actors).filter_map(sentence).collect()
 }
 
 /// Reads the running units and compares; none if Redis does not answer soon.

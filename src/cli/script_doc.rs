@@ -1,25 +1,71 @@
-//! `hero script doc`, `check`, `repl` and `redis`: documents the functions of scripts, and checks scripts without
-//! running them.
+//! `hero script`: the commands about scripts. `doc`, `check`, `repl` and `redis` document the functions of scripts, and
+//! check scripts without running them.
 
-pub(super) mod lua;
+mod lua;
 mod pages;
-pub(super) mod repl;
+mod repl;
 
 pub use pages::definitions;
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::Global;
+use super::input::NameArguments;
 use super::script::ScriptSource;
+use super::{Global, block_on, published};
 use crate::config::Config;
 use crate::engine::rhai::{Finding, Function, Group};
 use crate::engine::scripts::{check_script, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
+
+/// Publish scripts under a name; look up functions of scripts, check a script, try one at a prompt
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
+                        hero script check -t sal deploy.rhai\n  \
+                        hero script repl -t osis\n  hero script redis claim\n  \
+                        hero script publish deploy deploy.py\n  hero script history deploy")]
+pub(super) enum ScriptCommand {
+    Doc(Doc),
+    Check(ScriptCheck),
+    Repl(repl::Repl),
+    Redis(lua::LuaText),
+    Publish(published::PublishScript),
+    /// List the published scripts: the latest version of each
+    #[command(after_help = "Example:\n  hero script list")]
+    List,
+    Show(published::ShowScript),
+    History(published::ScriptHistory),
+    Diff(published::ScriptDiff),
+    Rollback(published::ScriptRollback),
+    /// Delete published scripts with all their versions; jobs that were submitted keep their texts
+    #[command(after_help = "Example:\n  hero script delete deploy")]
+    Delete(NameArguments),
+}
+
+impl ScriptCommand {
+    pub(super) fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        match self {
+            Self::Doc(doc) => doc.run(global)?,
+            Self::Check(check) => return check.run(global),
+            Self::Repl(repl) => return block_on(repl.run(global)),
+            Self::Redis(script) => script.run(global)?,
+            Self::Publish(publish) => block_on(publish.run(global))?,
+            Self::List => block_on(published::list_scripts(global))?,
+            Self::Show(show) => block_on(show.run(global))?,
+            Self::History(history) => block_on(history.run(global))?,
+            Self::Diff(diff) => block_on(diff.run(global))?,
+            Self::Rollback(rollback) => block_on(rollback.run(global))?,
+            Self::Delete(NameArguments { names }) => {
+                block_on(published::delete_scripts(&names, global))?
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
 
 /// Print the functions of Rhai scripts: signature, description, example
 #[derive(Debug, Args)]

@@ -33,7 +33,6 @@ pub(super) struct JobSending<'a> {
 }
 
 impl SentJob {
-    /// Submits the job of the options with its files.
     pub(super) async fn send(
         api: &mut ApiMethods,
         options: &JobOptions,
@@ -62,10 +61,7 @@ impl SentJob {
             let mut resolved = job.clone();
             context.client.resolve_script(&mut resolved).await?;
             explain::print_allowed(config, &resolved)?;
-            let others = running_settings::read(&context.client, config).await;
-            for other in &others {
-                output::note(&format!("hero: {other}"));
-            }
+            output::notes(running_settings::read(&context.client, config).await);
         }
         let (spec, own) = (job.spec.clone(), job.id.clone());
         let (job, is_new) = api.submit(&job, files, how.is_awaited).await?;
@@ -76,8 +72,7 @@ impl SentJob {
     /// know.
     pub(super) fn note(&self, config: &Config) {
         if !self.is_new {
-            let known = job_notes::known(&self.spec, &self.own, &self.job.id);
-            output::note(&format!("hero: {known}"));
+            output::notes([job_notes::known(&self.spec, &self.own, &self.job.id)]);
         }
         // Elsewhere another configuration holds.
         if self.is_local {

@@ -74,7 +74,6 @@ impl StageFolder {
         Ok((config, file))
     }
 
-    /// Returns the token of the page.
     pub(super) fn token(&self) -> Result<String, Error> {
         match self {
             Self::Temporary(_) => Ok(new_token()),

@@ -7,9 +7,9 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::answer::NoResults;
 use super::input::parsed;
-use super::no_results::NoResults;
-use super::table::{TableOf, TextTable};
+use super::table::TextTable;
 use super::time::{PastZone, brief, local_second, local_zone};
 use super::{Global, output};
 use crate::client::{
@@ -134,17 +134,16 @@ fn shown_bound(seconds: Option<f64>) -> String {
 type EndsAndTimes<'a> = (Option<f64>, &'a TimesDocument, &'a TimesDocument);
 
 /// Adds the columns that all tables of statistics end with.
-fn with_times<T>(table: TableOf<'_, T>, of: fn(&T) -> EndsAndTimes<'_>) -> TextTable {
+fn with_times<T>(table: TextTable<'_, T>, of: fn(&T) -> EndsAndTimes<'_>) -> TextTable<'_, T> {
     table
         .column("?>FAILED%", &|item| of(item).0.map(|of| format!("{of:.1}")).unwrap_or_default())
         .column(">WAIT", &|item| shown_time(of(item).1.mean_s))
         .column("?>WAIT P95", &|item| shown_bound(of(item).1.p95_s))
         .column(">RUN", &|item| shown_time(of(item).2.mean_s))
         .column("?>RUN P95", &|item| shown_bound(of(item).2.p95_s))
-        .table()
 }
 
-fn by_place(by: StatsBy, stats: &[PlaceStatsDocument]) -> TextTable {
+fn by_place(by: StatsBy, stats: &[PlaceStatsDocument]) -> TextTable<'_, PlaceStatsDocument> {
     let head = match by {
         StatsBy::Host => "!HOST",
         StatsBy::Actor => "!ACTOR",
@@ -159,7 +158,10 @@ fn by_place(by: StatsBy, stats: &[PlaceStatsDocument]) -> TextTable {
     with_times(table, |of| (of.failed_percent, &of.wait, &of.run))
 }
 
-fn by_type(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
+fn by_type(
+    stats: &[TypeStatsDocument],
+    took: Option<Duration>,
+) -> TextTable<'_, TypeStatsDocument> {
     let ends = match took {
         Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S", "?>CANCELLED/S"],
         None => [">SUBMITTED", ">FINISHED", ">FAILED", "?>CANCELLED"],

@@ -1,19 +1,20 @@
 //! `hero status`: everything at one glance, and a check for monitoring.
 
-mod document;
 mod tables;
 mod verdict;
 
 use std::process::ExitCode;
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Global;
 use super::amqp::broker_lines;
 use super::doctor::not_running;
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, QueueDocument};
 use crate::error::{Error, Exit};
+use crate::store::RedisState;
 use crate::view::{HealthRules, NamespaceHealth, Severity, Snapshot};
 use verdict::CheckVerdict;
 
@@ -41,11 +42,11 @@ impl Status {
         match look(global) {
             Ok((snapshot, rules)) if self.check => {
                 let verdict = CheckVerdict::of(&snapshot, &rules);
-                checked(global, || document::of(&snapshot), &verdict)
+                checked(global, || document(&snapshot), &verdict)
             }
             Ok((snapshot, rules)) => {
                 global.print(
-                    || document::of(&snapshot),
+                    || document(&snapshot),
                     || {
                         let tables =
                             tables::of(&snapshot, wrong(&snapshot, &rules, global), global.look());
@@ -117,4 +118,51 @@ fn checked(
     };
     global.print(document, || verdict.text())?;
     Ok(verdict.exit())
+}
+
+/// Returns the document of `--json`, whose members stay: docs/status.md describes it.
+fn document(of: &Snapshot) -> Value {
+    let actors = of.actor_counts.iter();
+    let actors = actors.map(|(name, count)| with(json!(count), "script_type", name));
+    let queues = of.queues.iter();
+    let queues = queues.map(|(of, actors)| with(json!(QueueDocument::from(of)), "actors", actors));
+    let types = of.types.iter().map(|one| with(json!(one), "held", of.held(&one.script_type)));
+    let mut document = json!({
+        "paused": of.pauses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "redis": redis(&of.address, &of.redis),
+        "supervisors": of.supervisors,
+        "brokers": of.brokers,
+        "actors": actors.collect::<Vec<_>>(),
+        "queues": queues.collect::<Vec<_>>(),
+        "types": types.collect::<Vec<_>>(),
+    });
+    if !of.shards.is_empty() {
+        let shards = of.shards.iter();
+        let shards =
+            shards.map(|of| with(redis(&of.address, &of.redis), "shard", of.shard.number()));
+        document["shards"] = shards.collect();
+    }
+    document
+}
+
+fn with(mut document: Value, name: &str, member: impl Serialize) -> Value {
+    document[name] = json!(member);
+    document
+}
+
+fn redis(address: &str, redis: &RedisState) -> Value {
+    json!({
+        "address": address,
+        "version": redis.version,
+        "role": redis.role,
+        "replicas": redis.replicas,
+        "memory_used_bytes": redis.memory_used_bytes,
+        "memory_max_bytes": redis.memory_max_bytes,
+        "eviction_policy": redis.eviction_policy,
+        "durable": redis.is_durable(),
+        "appends": redis.appends,
+        "fsync": redis.fsync,
+        "save_points": redis.save_points,
+        "dangers": redis.dangers(),
+    })
 }

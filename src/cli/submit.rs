@@ -1,27 +1,25 @@
 //! `hero submit`: submits one job, a batch or a graph, and does not wait.
 
-mod batch_line;
 mod batch_lines;
-mod dry_run;
-#[cfg(test)]
-mod entrances;
 mod graph;
 mod many;
 
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
+use self::batch_lines::{BatchLines, JobPerLine};
 pub(super) use self::graph::{params, read_plan};
-use super::api::{ApiMethods, MethodError, read};
+use super::api::{ApiMethods, MethodError, read, settings};
 use super::every::EveryOptions;
+use super::help::MANY;
 use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
 use super::key::Signing;
 use super::script::ScriptSource;
-use super::sections::MANY;
 use super::sent_job::{JobSending, SentJob, SubmitSpan};
 use super::table::wrapped;
 use super::time::{local, local_zone};
@@ -180,8 +178,9 @@ impl Submit {
         output::accepted(&format!("{text}\n"))?;
         sent.note(config);
         global.hint(&format!("wait for its end: hero job wait {id}; look: hero job show {id}"));
-        if let Some(start) = sent.spec.run_at.filter(|_| !global.json) {
-            output::note_to_person(&format!("starts {}", local(start, &local_zone())));
+        let is_read = !global.json && io::stderr().is_terminal();
+        if let Some(start) = sent.spec.run_at.filter(|_| is_read) {
+            output::note(&format!("starts {}", local(start, &local_zone())));
         }
         // The presence of old workers is unknown.
         if config.supervisor.served_legacy_queues().is_empty()
@@ -266,6 +265,40 @@ impl Submit {
         }
         Ok(())
     }
+
+    /// Prints the job with its queue, the graph, the batch of a job for every machine, or a job for each line.
+    fn print_dry_run(&self, global: &Global) -> Result<(), Error> {
+        let config = global.config()?;
+        if let Some(word) = self.every.word() {
+            let every = (word, self.window.window());
+            return output::json(&EveryOptions::params(&self.options, every, config)?);
+        }
+        if let Some(file) = &self.graph {
+            let text = graph::read_file(file)?;
+            let source = graph::parse(file, &text)?;
+            let (_, plan, _) = self.plan_of(&source, file, config)?;
+            return output::json(&params(plan));
+        }
+        let Some(file) = self.batch.as_ref().or(self.each.as_ref()) else {
+            let job = self.options.job(config)?;
+            let queue = job.spec.queue().map(|queue| queue.to_string());
+            return output::json(&json!({ "job": settings(&job), "queue": queue }));
+        };
+        let each =
+            self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
+        let mut lines = BatchLines::open(file, each.as_ref(), config, None)?;
+        loop {
+            let of_call = lines.next(false)?;
+            of_call.jobs.iter().try_for_each(output::json)?;
+            if let Some(refused) = of_call.rejected.first() {
+                let (file, line) = (file.display(), refused.line);
+                return Err(bad(format!("{file}:{line}: {}", refused.error)));
+            }
+            if of_call.is_last {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// Checks a graph and its scripts without Redis.
@@ -302,6 +335,8 @@ fn check_graph(
 
 #[cfg(test)]
 mod tests {
+    mod entrances;
+
     use super::*;
     use clap::Parser;
 

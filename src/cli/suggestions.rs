@@ -54,14 +54,9 @@ const TIPS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-pub(super) fn suggest(error: &mut clap::Error, args: &[OsString]) {
-    suggest_command(error, args);
-    suggest_option(error, args);
-}
-
 /// Names the command that is meant by an unknown word, and takes tips away that have little in common with
 /// it: clap takes `cancel` for `clone`.
-fn suggest_command(error: &mut clap::Error, args: &[OsString]) {
+pub(super) fn suggest_command(error: &mut clap::Error, args: &[OsString]) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
         keep_alike(error, ContextKind::InvalidArg, ContextKind::SuggestedArg);
         return;
@@ -127,7 +122,7 @@ fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) 
 }
 
 /// Returns where an unknown option or argument would be legal, if that is known, in place of other tips.
-fn suggest_option(error: &mut clap::Error, args: &[OsString]) {
+pub(super) fn suggest_option(error: &mut clap::Error, args: &[OsString]) {
     let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let (name, command) = given_command(&words);
     // A command that passes arguments on to a script.

@@ -12,30 +12,33 @@ use crate::proto::job::JobId;
 use crate::proto::text::escape;
 
 const NOTHING: &str = "-";
+/// Stands for what is cut off.
+const MARK: &str = "…";
 
-pub(super) struct TextTable {
+/// A table with a row for each item.
+pub(super) struct TextTable<'i, T> {
+    items: &'i [T],
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
 
-impl TextTable {
-    /// A table with these titles. Marks before a title: `>` aligns its column to the right; at a terminal,
-    /// `#` shortens ids, `~` cuts cells where the table is too wide, `!` cuts the main column last,
-    /// `?` leaves the column out where that is not enough, `*` colours states. A table that is still too wide
-    /// has two lines for each row.
-    pub(super) fn new(titles: &[&'static str]) -> Self {
-        Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: Vec::new() }
+impl<'i, T> TextTable<'i, T> {
+    /// A table of these items, whose columns come one by one.
+    pub(super) fn of(items: &'i [T]) -> Self {
+        Self { items, columns: Vec::new(), rows: vec![Vec::new(); items.len()] }
     }
 
-    /// A table with a row for each item, whose columns come one by one.
-    pub(super) fn of<T>(items: &[T]) -> TableOf<'_, T> {
-        let rows = vec![Vec::new(); items.len()];
-        TableOf { items, table: Self { columns: Vec::new(), rows } }
-    }
-
-    /// Adds a row. Escapes control characters; shows an empty cell as `-`.
-    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().map(|cell| shown(&cell)).collect());
+    /// Adds a column: its title, and what it shows of an item, with control characters escaped, and `-` for nothing. Marks
+    /// before the title: `>` aligns the column to the right; at a terminal, `#` shortens ids, `~` cuts cells where the
+    /// table is too wide, `!` cuts the main column last, `?` leaves the column out where that is not enough, `*` colours
+    /// states. A table that is still too wide has two lines for each row.
+    pub(super) fn column(mut self, title: &'static str, cell: &dyn Fn(&T) -> String) -> Self {
+        self.columns.push(Column::of(title));
+        for (row, item) in self.rows.iter_mut().zip(self.items) {
+            let cell = cell(item);
+            row.push(if cell.is_empty() { NOTHING.to_owned() } else { escape(&cell) });
+        }
+        self
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -56,12 +59,12 @@ impl TextTable {
         if look.columns.is_some() {
             self.shorten_ids(&mut cells);
         }
-        let widths = self.widest(&cells, |_, cell| width(cell));
+        let widths = self.widest(&cells, |_, cell| cell.width());
         // Never cut are titles, and the word of a state without its reason.
         let floors = self.widest(&cells, |column, cell| match cell.split_once([',', ':']) {
             _ if !column.state => 0,
-            Some((word, _)) => width(word) + 1,
-            None => width(cell),
+            Some((word, _)) => word.width() + 1,
+            None => cell.width(),
         });
         let measured = Measured { columns: &self.columns, widths: &widths, floors: &floors };
         let layout = match look.columns {
@@ -71,8 +74,8 @@ impl TextTable {
         let mut text = String::new();
         for number in 0..layout.lines.len() {
             text += &self.line(&layout, number, |column| {
-                let title = cut(self.columns[column].title, layout.widths[column]);
-                (width(&title), look.bold(&title))
+                let title = cut(self.columns[column].title, layout.widths[column], MARK);
+                (title.width(), look.bold(&title))
             });
         }
         for row in &cells {
@@ -82,9 +85,9 @@ impl TextTable {
                     continue;
                 }
                 text += &self.line(&layout, number, |column| {
-                    let part = cut(word(column), layout.widths[column]);
+                    let part = cut(word(column), layout.widths[column], MARK);
                     let is_state = self.columns[column].state;
-                    (width(&part), if is_state { look.state(word(column), &part) } else { part })
+                    (part.width(), if is_state { look.state(word(column), &part) } else { part })
                 });
             }
         }
@@ -93,7 +96,11 @@ impl TextTable {
 
     /// The same, indented as a part of a page.
     pub(super) fn indented(&self, look: TerminalStyle) -> String {
-        self.show(look.indented(2)).lines().flat_map(|line| ["  ", line, "\n"]).collect()
+        let columns = look.columns.map(|columns| columns.saturating_sub(2));
+        self.show(TerminalStyle { columns, ..look })
+            .lines()
+            .flat_map(|line| ["  ", line, "\n"])
+            .collect()
     }
 
     /// The columns that a terminal shows: not those that a narrow one may lack, if they are empty.
@@ -131,7 +138,7 @@ impl TextTable {
         let widest = |(number, column): (usize, &Column)| {
             let cells = rows.iter().filter_map(|row| row.get(number));
             let cells = cells.map(|cell| taken(column, cell));
-            cells.chain([width(column.title)]).max().unwrap_or_default()
+            cells.chain([column.title.width()]).max().unwrap_or_default()
         };
         self.columns.iter().enumerate().map(widest).collect()
     }
@@ -153,42 +160,13 @@ impl TextTable {
     }
 }
 
-pub(super) struct TableOf<'i, T> {
-    items: &'i [T],
-    table: TextTable,
-}
-
-impl<T> TableOf<'_, T> {
-    /// Adds a column: its title, with marks as [`TextTable::new`] has them, and what it shows of an item.
-    pub(super) fn column(mut self, title: &'static str, cell: &dyn Fn(&T) -> String) -> Self {
-        self.table.columns.push(Column::of(title));
-        for (row, item) in self.table.rows.iter_mut().zip(self.items) {
-            row.push(shown(&cell(item)));
-        }
-        self
-    }
-
-    pub(super) fn table(self) -> TextTable {
-        self.table
-    }
-}
-
-fn shown(cell: &str) -> String {
-    if cell.is_empty() { NOTHING.to_owned() } else { escape(cell) }
-}
-
 fn is_empty(rows: &[Vec<String>], column: usize) -> bool {
     rows.iter().all(|row| row.get(column).is_none_or(|cell| cell == NOTHING))
 }
 
-/// The columns of a terminal that a text takes.
-pub(super) fn width(text: &str) -> usize {
-    text.width()
-}
-
-/// Returns a text of at most this width; the end of a longer one is replaced by `…`.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    if width(text) <= most {
+/// Returns a text of at most this width; the end of a longer one is replaced by a mark of one column.
+pub(super) fn cut(text: &str, most: usize, mark: &str) -> String {
+    if text.width() <= most {
         return text.to_owned();
     }
     let mut room = most.saturating_sub(1);
@@ -198,9 +176,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
         room = if is_in { room - own } else { 0 };
         is_in
     };
-    let mut part: String = text.chars().take_while(fits).collect();
-    part.push('…');
-    part
+    text.chars().take_while(fits).chain(mark.chars()).collect()
 }
 
 /// Returns a text of at most this width: a mark stands for what is missing after its first `head` letters.
@@ -234,6 +210,15 @@ pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
     lines
 }
 
+/// Returns facts as lines, with their names in a column of this width; one without a value is left out.
+pub(super) fn facts<'f>(
+    width: usize,
+    facts: impl IntoIterator<Item = (&'f str, String)>,
+) -> String {
+    let shown = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    shown.map(|(name, value)| format!("{name:width$} {}\n", escape(&value))).collect()
+}
+
 /// A name, cut to the width of a table cell.
 pub(super) fn shortened(name: &str) -> String {
     begin(name, 32)
@@ -250,13 +235,8 @@ pub(super) fn begin(text: &str, chars_max: usize) -> String {
 
 /// The first line of an error, cut to the width of a table cell.
 pub(super) fn first_line(error: &str) -> String {
-    const SHOWN_CHARS: usize = 80;
     let line = error.lines().next().unwrap_or_default();
-    let mut shown: String = line.chars().take(SHOWN_CHARS).collect();
-    if shown.len() < error.trim_end().len() {
-        shown.push('…');
-    }
-    shown
+    begin(error.trim_end(), line.chars().count().min(80))
 }
 
 #[cfg(test)]
@@ -265,9 +245,10 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_lines_end_without_spaces() {
-        let mut table = TextTable::new(&["NAME", ">COUNT", "NOTE"]);
-        table.row(["osis".to_owned(), "7".to_owned(), String::new()]);
-        table.row(["größer".to_owned(), "1234567".to_owned(), "x".to_owned()]);
+        let table = TextTable::of(&[("osis", 7, ""), ("größer", 1_234_567, "x")])
+            .column("NAME", &|of| of.0.to_owned())
+            .column(">COUNT", &|of| of.1.to_string())
+            .column("NOTE", &|of| of.2.to_owned());
         assert_eq!(
             table.render(),
             "NAME      COUNT  NOTE\n\
@@ -278,12 +259,15 @@ mod tests {
 
     const TERMINAL: TerminalStyle = TerminalStyle { columns: Some(40), colour: false };
 
-    fn of_jobs(error: &str) -> TextTable {
-        let mut table = TextTable::new(&["#ID", "*STATUS", "?TYPE", "~ERROR"]);
-        for id in ["7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7", "7f9c2ba4-a88f-4cc3-a4b0-55d1c0e2a9f7"] {
-            table.row([id, "error", "python", error].map(str::to_owned));
-        }
-        table
+    const IDS: [&str; 2] =
+        ["7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7", "7f9c2ba4-a88f-4cc3-a4b0-55d1c0e2a9f7"];
+
+    fn of_jobs(error: &str) -> TextTable<'static, &'static str> {
+        TextTable::of(&IDS)
+            .column("#ID", &|id| (*id).to_owned())
+            .column("*STATUS", &|_| "error".to_owned())
+            .column("?TYPE", &|_| "python".to_owned())
+            .column("~ERROR", &|_| error.to_owned())
     }
 
     #[test]
@@ -299,7 +283,7 @@ mod tests {
         assert!(wide.contains("python"), "{wide}");
         let narrow = TerminalStyle { columns: Some(30), ..TERMINAL };
         let shown = of_jobs("a rather long sentence").show(narrow);
-        assert!(shown.lines().all(|line| width(line) <= 30), "{shown}");
+        assert!(shown.lines().all(|line| line.width() <= 30), "{shown}");
         assert!(!shown.contains("python"), "{shown}");
         let full = of_jobs("a rather long sentence that does not fit").render();
         assert!(
@@ -309,12 +293,12 @@ mod tests {
 
     #[test]
     fn wide_characters_take_two_columns() {
-        let mut table = TextTable::new(&["~NAME", ">COUNT"]);
-        table.row(["日本語".to_owned(), "7".to_owned()]);
-        table.row(["abc".to_owned(), "70".to_owned()]);
+        let table = TextTable::of(&[("日本語", 7), ("abc", 70)])
+            .column("~NAME", &|of| of.0.to_owned())
+            .column(">COUNT", &|of| of.1.to_string());
         assert_eq!(table.render(), "NAME    COUNT\n日本語      7\nabc        70\n");
-        assert_eq!((cut("日本語", 5), cut("日本語", 6)), ("日本…".to_owned(), "日本語".to_owned()));
-        assert_eq!(cut("日本語", 4), "日…");
+        let parts = [6, 5, 4].map(|most| cut("日本語", most, MARK));
+        assert_eq!(parts, ["日本語", "日本…", "日…"]);
     }
 
     #[test]

@@ -84,11 +84,6 @@ impl TerminalStyle {
         }
     }
 
-    /// The same for lines that are indented by so much.
-    pub(super) fn indented(self, by: usize) -> Self {
-        Self { columns: self.columns.map(|columns| columns.saturating_sub(by)), ..self }
-    }
-
     /// Colours a word for a state by its meaning; `shown` may be a part of the word.
     pub(super) fn state(self, word: &str, shown: &str) -> String {
         match colour_of(word).filter(|_| self.colour) {

@@ -17,17 +17,14 @@ use crate::store::LogLine;
 /// Formats a time as the clock of a zone shows it: `2026-12-24 18:00:00.000+01:00`, with `Z` in UTC. The
 /// options that take a time read it.
 pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
-    let local = time.to_zoned(zone.clone());
-    let offset =
-        if *zone == TimeZone::UTC { "Z".to_owned() } else { local.strftime("%:z").to_string() };
-    format!("{}{offset}", local.strftime("%Y-%m-%d %H:%M:%S.%3f"))
+    let offset = if *zone == TimeZone::UTC { "Z" } else { "%:z" };
+    time.to_zoned(zone.clone()).strftime(&format!("%Y-%m-%d %H:%M:%S.%3f{offset}")).to_string()
 }
 
 /// Formats a time as [`local`] does, without fractions of a second.
 pub(super) fn local_second(time: Timestamp, zone: &TimeZone) -> String {
-    let text = local(time, zone);
-    let (second, rest) = text.split_once('.').unwrap_or((&text, ""));
-    format!("{second}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+    let offset = if *zone == TimeZone::UTC { "Z" } else { "%:z" };
+    time.to_zoned(zone.clone()).strftime(&format!("%Y-%m-%d %H:%M:%S{offset}")).to_string()
 }
 
 /// Formats a time in RFC 3339 as the clock of a zone that is named beside it shows it: `2026-12-24 18:00`, with

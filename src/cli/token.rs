@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Global;
+use super::answer::NoResults;
 use super::author::user;
-use super::input::parsed;
-use super::no_results::NoResults;
+use super::input::{NameArguments, parsed};
 use super::table::TextTable;
 use super::time::{age, age_of_text};
 use crate::client::{NewToken, Token, host_name};
@@ -35,7 +35,7 @@ pub(super) enum TokenCommand {
     Rotate(RotateToken),
     /// Revoke tokens: they are refused within seconds, on every machine
     #[command(after_help = "Example:\n  hero token revoke ci")]
-    Revoke(TokenNames),
+    Revoke(NameArguments),
 }
 
 /// Make a token and print it, this once
@@ -89,13 +89,6 @@ pub(super) struct RotateToken {
     drop_old: bool,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct TokenNames {
-    /// The names of the tokens
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
-}
-
 impl TokenCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         self.run_with(global).await.map_err(|error| match error.exit {
@@ -138,7 +131,7 @@ impl TokenCommand {
                 let document = || json!({ "tokens": tokens });
                 global.list(document, || table(&tokens, now), NoResults::new("token"))?;
             }
-            Self::Revoke(TokenNames { names }) => {
+            Self::Revoke(NameArguments { names }) => {
                 let names: Vec<TokenName> =
                     names.iter().map(|name| parsed(name)).collect::<Result<_, _>>()?;
                 let revoke = async |name: &TokenName| Ok(client.revoke_token(name).await?);
@@ -183,7 +176,7 @@ fn creator() -> String {
     format!("{}@{}", user(), host_name())
 }
 
-fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
+fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable<'_, TokenRecord> {
     let expires =
         |of: &TokenRecord| match of.expires_s.and_then(|end| Timestamp::from_second(end).ok()) {
             None => "never".to_owned(),
@@ -198,7 +191,6 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
         .column(">AGE", &|of| age_of_text(&of.created_at, now))
         .column("EXPIRES", &expires)
         .column("?~MADE BY", &|of| of.created_by.clone())
-        .table()
 }
 
 fn bounds(bounds: &Bounds) -> String {

@@ -118,9 +118,9 @@ impl Top {
 
     /// Prints one frame. The rates need two readings.
     async fn print_once(&self, source: &SnapshotSource, global: &Global) -> Result<(), Error> {
-        let first = source.read(None).await?;
+        let first = ScreenData::read(source, None).await?;
         tokio::time::sleep(self.interval).await;
-        let snapshot = source.read(Some(&first)).await?;
+        let snapshot = ScreenData::read(source, Some(&first)).await?;
         let mut screen = Screen::default();
         screen.show(snapshot);
         let (width, height) = match ratatui::crossterm::terminal::size() {
@@ -181,10 +181,6 @@ impl SnapshotSource {
             redact: config.log.redact.clone(),
         })
     }
-
-    async fn read(&self, before: Option<&ScreenData>) -> Result<ScreenData, Error> {
-        ScreenData::read(&self.client, &self.address, &self.rules, before).await
-    }
 }
 
 /// The screen with all that runs beside it.
@@ -207,7 +203,7 @@ impl TopSession {
             let mut before: Option<ScreenData> = None;
             loop {
                 ticks.tick().await;
-                let notice = match source.read(before.as_ref()).await {
+                let notice = match ScreenData::read(&source, before.as_ref()).await {
                     Ok(snapshot) => {
                         before = Some(snapshot.clone());
                         Ok(Box::new(snapshot))

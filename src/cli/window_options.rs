@@ -3,7 +3,7 @@
 use clap::{Arg, Args};
 use serde_json::{Value, json};
 
-use super::sections::MANY;
+use super::help::MANY;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
 /// The window of a graph or batch.

@@ -163,7 +163,8 @@ mod tests {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (18_231, "18 231")] {
             assert_eq!(grouped(&number.to_string()), text);
         }
-        assert_eq!(grouped("1234567"), "1 234 567");
+        let texts = ["1234567", "-1234.5", "0.042"].map(grouped);
+        assert_eq!(texts, ["1 234 567", "-1 234.5", "0.042"]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) async fn call(
     let session = text(&headers, SESSION);
     let request = match message(&body) {
         Ok(request) => request,
-        Err(error) => return failed(Value::Null, &error, true),
+        Err((id, error)) => return failed(id, &error, true),
     };
     // Answers to requests that were never made have no method.
     let Some(AgentMessage { id, method, params }) = request else {
@@ -160,27 +160,31 @@ fn told(
 }
 
 /// A message with a method: a request, or without an id a notification.
-struct AgentMessage {
-    id: Option<Value>,
-    method: String,
-    params: Value,
+pub(crate) struct AgentMessage {
+    pub(crate) id: Option<Value>,
+    pub(crate) method: String,
+    pub(crate) params: Value,
 }
 
-/// Reads a message; `None` for one without a method.
-fn message(body: &[u8]) -> Result<Option<AgentMessage>> {
-    refuse_wide_integers(body).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
+/// Reads a message; `None` for one without a method. An error has the id of its request, as far as that can be read.
+pub(crate) fn message(body: &[u8]) -> Result<Option<AgentMessage>, (Value, RpcError)> {
     let mut message: Value = serde_json::from_str(&readable(body)).map_err(|error| {
-        RpcError::new(code::PARSE, format!("cannot parse the message as JSON: {error}"))
+        let text = format!("cannot parse the message as JSON: {error}");
+        (Value::Null, RpcError::new(code::PARSE, text))
     })?;
-    let Some(members) = message.as_object_mut() else {
-        let text = "the body must be one message of JSON-RPC, an object";
-        return Err(RpcError::new(code::INVALID_REQUEST, text));
+    let id = message.get("id").cloned();
+    let wrong = |why: &str| {
+        Err((id.clone().unwrap_or_default(), RpcError::new(code::INVALID_REQUEST, why)))
     };
-    let id = members.remove("id");
+    if let Err(why) = refuse_wide_integers(body) {
+        return wrong(&why);
+    }
+    let Some(members) = message.as_object_mut() else {
+        return wrong("the body must be one message of JSON-RPC, an object");
+    };
     let Some(Value::String(method)) = members.remove("method") else {
         let is_answer = members.contains_key("result") || members.contains_key("error");
-        let error = RpcError::new(code::INVALID_REQUEST, "the message has no method");
-        return if is_answer { Ok(None) } else { Err(error) };
+        return if is_answer { Ok(None) } else { wrong("the message has no method") };
     };
     let params = members.remove("params").unwrap_or_default();
     Ok(Some(AgentMessage { id, method, params }))

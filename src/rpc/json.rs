@@ -118,7 +118,7 @@ fn request(value: Value) -> Result<Request, Value> {
     Ok(Request { id, method, params })
 }
 
-pub(super) fn response(id: Value, result: Result<Value>) -> Value {
+pub(crate) fn response(id: Value, result: Result<Value>) -> Value {
     let mut members = Map::new();
     members.insert("jsonrpc".to_owned(), "2.0".into());
     match result {

@@ -71,7 +71,7 @@ pub(crate) mod results {
     pub(crate) use super::machine::{ForgottenMachine, MachineChange, MachineList};
     pub(crate) use super::notify::{ConfiguredNotification, DeliveryList, TestResult};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
-    pub(crate) use super::queue::{Drained, Paused, Purged, QueueList, Resumed, UnservedList};
+    pub(crate) use super::queue::{Drained, Purged, QueueList, UnservedList};
     pub(crate) use super::script::{Documented, Findings, ScriptList, ScriptVersions};
     pub(crate) use super::submitted::{SubmittedId, UnservedJobs};
 }

@@ -246,6 +246,11 @@ impl JobSummary {
         Self { id: id.clone(), status: JobStatus::Error, fields: BTreeMap::new() }
     }
 
+    /// A field as text; empty if the job has none.
+    pub fn text(&self, field: &str) -> &str {
+        self.fields.get(field).map_or("", String::as_str)
+    }
+
     /// A time among the fields, if it can be parsed.
     pub fn time(&self, field: &str) -> Option<Timestamp> {
         self.fields.get(field)?.parse().ok()

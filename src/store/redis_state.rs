@@ -245,20 +245,12 @@ impl RedisState {
                 format!("is a master with {replicas}, which sentinels let take over")
             }
         };
-        let most = match self.memory_max_bytes {
-            0 => "no maxmemory".to_owned(),
-            bytes => format!("maxmemory {}", readable_size(bytes)),
-        };
-        let policy = self.eviction_policy.as_deref().unwrap_or("policy unknown");
-        let full = match (self.memory_max_bytes, policy) {
+        let full = match (self.memory_max_bytes, self.eviction_policy.as_deref()) {
             (0, _) => "the kernel may end it when the memory of its machine is full",
-            (_, SAFE_POLICY) => "when it is full, it refuses jobs and loses none",
+            (_, Some(SAFE_POLICY)) => "when it is full, it refuses jobs and loses none",
             _ => "when it is full, it may evict jobs",
         };
-        let memory = format!(
-            "has {} in use, {most}, {policy}: {full}",
-            readable_size(self.memory_used_bytes)
-        );
+        let memory = format!("has {}: {full}", self.memory());
         let user = self.user.as_deref().map(|user| match user {
             "default" => {
                 "knows hero as the user default; an access control list gives each program less"
@@ -267,6 +259,16 @@ impl RedisState {
             user => format!("knows hero as the user {user} of its access control list"),
         });
         [server, place, memory].into_iter().chain(user).collect()
+    }
+
+    /// Describes its memory: what is in use, the limit, and what it does there.
+    pub fn memory(&self) -> String {
+        let most = match self.memory_max_bytes {
+            0 => "no maxmemory".to_owned(),
+            bytes => format!("maxmemory {}", readable_size(bytes)),
+        };
+        let policy = self.eviction_policy.as_deref().unwrap_or("policy unknown");
+        format!("{} in use, {most}, {policy}", readable_size(self.memory_used_bytes))
     }
 
     /// Describes in one line what Redis keeps.

@@ -19,18 +19,21 @@ use crate::proto::target::ScriptType;
 const TYPES_PER_PAGE: usize = 500;
 
 /// The jobs of one script type, counted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TypeState {
     pub script_type: ScriptType,
     /// Jobs that wait for prerequisites.
+    #[serde(rename = "waiting_for_prerequisites")]
     pub waiting: u64,
     pub scheduled: u64,
     /// Scheduled jobs whose time has come.
     pub due: u64,
     /// Scheduled jobs whose scripts wait.
     pub waits: u64,
+    #[serde(rename = "dead_letters")]
     pub dead: u64,
     /// The counters of the last hour. `None` until a supervisor has sampled them.
+    #[serde(rename = "last_hour")]
     pub hour: Option<LastHour>,
 }
 
@@ -58,14 +61,19 @@ impl TypeState {
 }
 
 /// The counters of a script type since its first sample of the last hour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LastHour {
     pub finished: u64,
     /// Jobs that ended in `error`.
     pub failed: u64,
     pub dead: u64,
     /// The time since that sample: an hour, less for a new type, more if no supervisor was live.
+    #[serde(rename = "since_s", serialize_with = "seconds")]
     pub since: Duration,
+}
+
+fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
 }
 
 impl Store {

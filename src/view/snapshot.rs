@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
@@ -68,7 +69,7 @@ pub struct Snapshot {
     pub minutes: Arc<[Minute]>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ActorCount {
     pub live: u64,
     /// The number that is not draining.

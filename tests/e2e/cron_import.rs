@@ -86,7 +86,7 @@ fn crontab_of_twelve_lines_is_moved_and_fires() {
 fn import_names_a_file_that_it_cannot_read_and_takes_no_name_twice() {
     let redis = Redis::start();
     let (hero, output) = hero(&redis);
-    hero.run(&["cron", "import", "/no/such"]).code(66).says("cannot read the crontab /no/such");
+    hero.run(&["cron", "import", "/no/such"]).code(66).says("no such file: /no/such");
     let crontab = redis.folder().join("own");
     fs::write(&crontab, "0 1 * * * tidy --all\n").expect("writing a file");
     let crontab = crontab.display().to_string();

@@ -5,7 +5,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
-use super::super::no_results::NoResults;
+use super::super::answer::NoResults;
 use super::super::table::{TextTable, first_line};
 use super::super::{Global, output};
 use super::open;
@@ -196,7 +196,6 @@ impl LetterList {
                 .column("~QUEUE", &|one| text(&one["queue"]))
                 .column("~OPERATION", &|one| text(&one["operation"]))
                 .column("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default()))
-                .table()
         };
         let none = NoResults::new("dead letter").by("of queue", self.queue.as_ref());
         global.list(|| json!({ "dead_letters": documents }), table, none)

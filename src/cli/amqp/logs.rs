@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
 use crate::cli::Global;
-use crate::cli::no_results::NoResults;
+use crate::cli::answer::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::PastZone;
 use crate::config::parse_duration;
@@ -155,10 +155,10 @@ fn tree(records: &[LogRecord]) -> String {
     text
 }
 
-fn table(records: &[LogRecord]) -> TextTable {
-    let mut table = TextTable::new(&["TIME", "LEVEL", "~CHAIN", "!MESSAGE"]);
-    for record in records {
-        table.row(["time", "level", "chain", "message"].map(|name| record.text(name).to_owned()));
-    }
-    table
+fn table(records: &[LogRecord]) -> TextTable<'_, LogRecord> {
+    TextTable::of(records)
+        .column("TIME", &|of| of.text("time").to_owned())
+        .column("LEVEL", &|of| of.text("level").to_owned())
+        .column("~CHAIN", &|of| of.text("chain").to_owned())
+        .column("!MESSAGE", &|of| of.text("message").to_owned())
 }

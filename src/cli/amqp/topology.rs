@@ -78,11 +78,8 @@ pub(super) async fn topology(global: &Global) -> Result<(), Error> {
         let state = if exists { "declared" } else { "not declared" };
         output::line(&format!("exchange {name} ({kind}): {state}"))?;
     }
-    let counted = |one: &LaneCounts, number: fn(QueueCounts) -> u32| {
-        one.queue.map(|counts| number(counts).to_string())
-    };
-    let messages = |one: &LaneCounts| counted(one, |counts| counts.messages);
-    let consumers = |one: &LaneCounts| counted(one, |counts| counts.consumers);
+    let messages = |one: &LaneCounts| one.queue.map(|counts| counts.messages.to_string());
+    let consumers = |one: &LaneCounts| one.queue.map(|counts| counts.consumers.to_string());
     let key = |one: &LaneCounts| one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
     let table = TextTable::of(&found)
         .column("!QUEUE", &|one| one.work.queue.name.clone())
@@ -91,8 +88,7 @@ pub(super) async fn topology(global: &Global) -> Result<(), Error> {
         .column(">MESSAGES", &|one| messages(one).unwrap_or("not declared".to_owned()))
         .column(">CONSUMERS", &|one| consumers(one).unwrap_or_default())
         .column(">RETRYING", &|one| one.retrying.to_string())
-        .column(">DEAD", &|one| one.dead.to_string())
-        .table();
+        .column(">DEAD", &|one| one.dead.to_string());
     output::text(&table.show(global.look()))
 }
 
@@ -120,8 +116,7 @@ impl AmqpStatus {
         let mut seen = BTreeSet::new();
         let work: Vec<Work> =
             work.into_iter().filter(|one| seen.insert(one.queue.name.clone())).collect();
-        let spooled = spooled(config).await;
-        let brokers = brokers(config).await;
+        let redis = of_redis(config).await;
         let mut without = Vec::new();
         let number = work.len();
         let found = bindings(config, &link).await?;
@@ -140,24 +135,23 @@ impl AmqpStatus {
                 "ready": is_ready,
                 "without_consumers": without,
                 "gone": gone,
-                "spooled": spooled.as_ref().ok(),
-                "brokers": brokers.as_ref().ok(),
+                "spooled": redis.as_ref().ok().map(|(_, spooled)| spooled),
+                "brokers": redis.as_ref().ok().map(|(brokers, _)| brokers),
             });
             output::json(&document)?;
             return Ok(if is_ready { Exit::Ok } else { Exit::Unavailable }.into());
         }
-        match spooled {
-            Ok(spooled) => {
+        match redis {
+            Ok((brokers, spooled)) => {
                 for (place, number) in spooled {
                     let events = counted(number, "log event waits", "log events wait");
                     output::line(&format!("{events} in the spool of {}", shown(&place)))?;
                 }
+                output::text(&broker_lines(&brokers))?;
             }
-            Err(error) => output::note(&format!("cannot tell what waits in spools: {error}")),
-        }
-        match brokers {
-            Ok(brokers) => output::text(&broker_lines(&brokers))?,
-            Err(error) => output::note(&format!("cannot read the state of the brokers: {error}")),
+            Err(error) => output::note(&format!(
+                "cannot read the state of the brokers, and what waits in spools: {error}"
+            )),
         }
         for what in &gone {
             output::line(&format!("{what}; its broker declares it within a minute"))?;
@@ -176,8 +170,12 @@ impl AmqpStatus {
     }
 }
 
-async fn brokers(config: &Config) -> Result<Vec<BrokerPresence>, StoreError> {
-    Store::open(&config.redis)?.brokers(&config.amqp.scope()).await
+/// Returns the state of the brokers, and the number of log events that wait in the spool of each unit.
+async fn of_redis(
+    config: &Config,
+) -> Result<(Vec<BrokerPresence>, BTreeMap<String, u64>), StoreError> {
+    let (store, scope) = (Store::open(&config.redis)?, config.amqp.scope());
+    Ok((store.brokers(&scope).await?, store.spooled(&scope).await?))
 }
 
 pub(in crate::cli) fn broker_lines(brokers: &[BrokerPresence]) -> String {
@@ -249,11 +247,6 @@ async fn gone(
         }
     }
     Ok(gone)
-}
-
-/// Returns the number of log events that wait in the spool of each unit.
-async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
-    Store::open(&config.redis)?.spooled(&config.amqp.scope()).await
 }
 
 pub(super) async fn check(global: &Global) -> Result<ExitCode, Error> {

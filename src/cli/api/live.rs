@@ -130,7 +130,6 @@ impl ApiMethods {
         }
     }
 
-    /// Finds a file of a job.
     pub(in crate::cli) async fn file(&self, id: &str, name: &str) -> Result<JobFileParts, Error> {
         match self {
             Self::Local { context, .. } => {

@@ -8,10 +8,11 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{MethodError, of_rpc};
+use super::MethodError;
 use crate::cli::Global;
+use crate::cli::input::read_bounded;
 use crate::config::{ClientConfig, format_duration};
-use crate::error::{Error, Exit, reason};
+use crate::error::{Error, Exit};
 use crate::http::{HttpAnswer, HttpPoster, Method, PostError, StatusCode};
 use crate::rpc::RpcError;
 
@@ -109,10 +110,7 @@ impl RemoteApi {
         if let Some(result) = response.get_mut("result") {
             return Ok(result.take());
         }
-        match serde_json::from_value::<RpcError>(response["error"].take()) {
-            Ok(error) => Err(MethodError::of(error, Some(&self.address))),
-            Err(_) => Err(self.not_hero(status).into()),
-        }
+        Err(self.refused(status, response))
     }
 
     pub(super) async fn file(&self, id: &str, name: &str) -> Result<HttpAnswer, Error> {
@@ -124,11 +122,7 @@ impl RemoteApi {
             return Ok(answer);
         }
         let body = answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default();
-        let response: Value = serde_json::from_slice(&body).unwrap_or_default();
-        match serde_json::from_value::<RpcError>(response["error"].clone()) {
-            Ok(error) => Err(of_rpc(error, Some(&self.address))),
-            Err(_) => Err(self.not_hero(status)),
-        }
+        Err(self.refused(status, serde_json::from_slice(&body).unwrap_or_default()).error)
     }
 
     async fn exchange(
@@ -162,27 +156,26 @@ impl RemoteApi {
         Error::new(Exit::Unavailable, format!("the API of {}: {error}{hint}", self.address))
     }
 
-    fn not_hero(&self, status: StatusCode) -> Error {
+    /// Returns the error that a response has, or that it is none of Hero.
+    fn refused(&self, status: StatusCode, mut response: Value) -> MethodError {
+        if let Ok(error) = serde_json::from_value::<RpcError>(response["error"].take()) {
+            return MethodError::of(error, Some(&self.address));
+        }
         let message = format!(
             "the API of {}: the answer is no answer of Hero, {status}: is it the address of [api] listen, with its \
              [api] path?",
             self.address
         );
-        Error::new(Exit::Unavailable, message)
+        Error::new(Exit::Unavailable, message).into()
     }
 }
 
 /// Returns the token: of `HERO_TOKEN`, else of the file of the configuration.
 fn token(file: Option<&Path>) -> Result<Option<String>, Error> {
-    use std::io::Read as _;
     let given = std::env::var("HERO_TOKEN").ok().filter(|token| !token.is_empty());
     let (Some(file), None) = (file, &given) else { return Ok(given) };
-    let mut text = String::new();
-    let opened = std::fs::File::open(file);
-    let read = opened.and_then(|file| file.take(TOKEN_BYTES_MAX).read_to_string(&mut text));
-    read.map_err(|error| {
-        let message = format!("cannot read the token from {}: {}", file.display(), reason(&error));
-        Error::new(Exit::Config, message)
+    let text = read_bounded(file, TOKEN_BYTES_MAX).map_err(|error| {
+        Error::new(Exit::Config, format!("cannot read the token: {}", error.message))
     })?;
     Ok(Some(text.trim().to_owned()))
 }

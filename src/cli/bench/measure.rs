@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::figures::{Figures, millis, per_second, quantile, resident_bytes, unreachable};
 use super::load::{self, JobKind};
 use super::scripts;
+use super::{Figures, millis, per_second, quantile, resident_bytes, start};
 use crate::cli::input::parsed;
 use crate::cli::stage::{Stage, first_actor, unavailable};
+use crate::client::ClientError;
 use crate::error::Error;
 use crate::proto::target::ActorId;
 use crate::store::Store;
@@ -25,7 +26,7 @@ const COUNT_EVERY: Duration = Duration::from_millis(5);
 
 /// Measures everything; `jobs` are enqueued and drained.
 pub(super) async fn measure(stage: &mut Stage, jobs: usize) -> Result<Figures, Error> {
-    let store = Store::open(&stage.config.redis).map_err(|e| unavailable(e.to_string()))?;
+    let store = Store::open(&stage.config.redis).map_err(ClientError::from)?;
     let mut figures = Figures::new();
     floor(&store, &mut figures).await?;
     let pid = start_actor(stage, &mut figures).await?;
@@ -55,10 +56,10 @@ async fn drain(
     jobs: usize,
     figures: &mut Figures,
 ) -> Result<(), Error> {
-    let empty = store.memory_used_bytes().await.map_err(unreachable)?;
+    let empty = store.memory_used_bytes().await.map_err(ClientError::from)?;
     let took = load::enqueue(&stage.client, &JobKind::default(), jobs).await?;
     figures.insert("enqueue_per_s", per_second(jobs, took));
-    let queued = store.memory_used_bytes().await.map_err(unreachable)?;
+    let queued = store.memory_used_bytes().await.map_err(ClientError::from)?;
     figures.insert("queued_bytes", per_job(empty, queued, jobs));
     let actor = first_actor(parsed("osis")?)?;
     let before = finished(stage, &actor).await?;
@@ -83,25 +84,23 @@ async fn drain(
         }
         tokio::time::sleep(COUNT_EVERY).await;
     }
-    let drained = store.memory_used_bytes().await.map_err(unreachable)?;
+    let drained = store.memory_used_bytes().await.map_err(ClientError::from)?;
     figures.insert("finished_bytes", per_job(empty, drained, jobs));
     Ok(())
 }
 
 async fn floor(store: &Store, figures: &mut Figures) -> Result<(), Error> {
-    let mut pings = store.time_pings(PINGS).await.map_err(unreachable)?;
+    let mut pings = store.time_pings(PINGS).await.map_err(ClientError::from)?;
     figures.insert("ping_ms", millis(quantile(&mut pings, 0.5)));
-    let pushes = store.time_pushes(PUSHES).await.map_err(unreachable)?;
+    let pushes = store.time_pushes(PUSHES).await.map_err(ClientError::from)?;
     figures.insert("rpush_per_s", per_second(PUSHES, pushes));
     Ok(())
 }
 
 /// Starts the one actor and takes the time until its presence shows.
 async fn start_actor(stage: &mut Stage, figures: &mut Figures) -> Result<i32, Error> {
-    let actor = first_actor(parsed("osis")?)?;
     let began = Instant::now();
-    let pid = stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
-    stage.until_present(std::slice::from_ref(&actor)).await?;
+    let pid = start(stage, "osis").await?;
     figures.insert("ready_ms", millis(began.elapsed()));
     Ok(pid)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::figures::Figures;
+use super::Figures;
 use crate::cli::table::TextTable;
 use crate::proto::text::grouped;
 
@@ -92,17 +92,16 @@ pub(super) fn lines(runs: &[Figures]) -> Vec<ReportLine> {
 }
 
 pub(super) fn table(lines: &[ReportLine]) -> String {
-    let number = |of: &ReportLine, value| figure(value, of.row.decimals);
+    let number = |of: &ReportLine, value: f64| grouped(&format!("{value:.*}", of.row.decimals));
     let ratio = |of: &ReportLine| of.ratio.map(|(it, what)| format!("{it:.2} {what}"));
-    let table = TextTable::of(lines)
+    TextTable::of(lines)
         .column("MEASURE", &|of| of.row.title.to_owned())
         .column(">MEDIAN", &|of| number(of, of.spread.median))
         .column(">MIN", &|of| number(of, of.spread.min))
         .column(">MAX", &|of| number(of, of.spread.max))
         .column("UNIT", &|of| of.row.unit.to_owned())
         .column("RATIO", &|of| ratio(of).unwrap_or_default())
-        .table();
-    table.render()
+        .render()
 }
 
 pub(super) fn document(lines: &[ReportLine], settings: &Value) -> Value {
@@ -133,11 +132,6 @@ impl Spread {
     }
 }
 
-/// Writes a number with spaces between thousands.
-fn figure(value: f64, decimals: usize) -> String {
-    grouped(&format!("{value:.decimals$}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,12 +156,5 @@ mod tests {
         let spread = Spread::of([4.0, 1.0].into_iter()).expect("two");
         assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0, runs: 2 });
         assert_eq!(Spread::of(std::iter::empty()), None);
-    }
-
-    #[test]
-    fn thousands_are_separated() {
-        assert_eq!(figure(1_234_567.4, 0), "1 234 567");
-        assert_eq!(figure(-1234.5, 1), "-1 234.5");
-        assert_eq!(figure(0.0421, 3), "0.042");
     }
 }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use super::figures::{Figures, millis, quantile};
 use super::load::{self, JobKind};
+use super::{Figures, millis, quantile, start};
 use crate::cli::input::parsed;
-use crate::cli::stage::{Stage, first_actor, unavailable};
+use crate::cli::stage::{Stage, unavailable};
 use crate::config::Config;
 use crate::engine::process::{Scratch, Service, ServiceSpec, find_program};
 use crate::error::Error;
@@ -37,9 +37,7 @@ pub(super) async fn measure(stage: &mut Stage) -> Result<Figures, Error> {
         let mut times = bare(program, script)
             .map_err(|error| unavailable(format!("cannot measure {program}: {error}")))?;
         figures.insert(of_bare, millis(quantile(&mut times, 0.5)));
-        let actor = first_actor(parsed(script_type)?)?;
-        stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
-        stage.until_present(std::slice::from_ref(&actor)).await?;
+        start(stage, script_type).await?;
         // The warm-up jobs are enough for a warm interpreter to be ready.
         let kind = JobKind::new(script_type, script);
         let mut times = load::latency(&stage.client, &kind, TIMES).await?;
@@ -66,11 +64,8 @@ pub(super) fn add_open_type(config: &mut Config) -> Result<(), Error> {
 /// affects both.
 async fn sandbox(stage: &mut Stage) -> Result<Figures, Error> {
     let [sandboxed, open] = ["bash", OPEN].map(|name| JobKind::new(name, ":"));
-    let actors = [first_actor(parsed("bash")?)?, first_actor(parsed(OPEN)?)?];
-    for actor in &actors {
-        stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
-    }
-    stage.until_present(&actors).await?;
+    start(stage, "bash").await?;
+    start(stage, OPEN).await?;
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         with.extend(load::latency(&stage.client, &sandboxed, TIMES / TURNS).await?);

@@ -6,7 +6,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 
 use super::super::stage::stage_of;
 use super::super::{Global, check};
-use super::finding::{DoctorFinding, FindingArea};
+use super::{DoctorFinding, FindingArea};
 use crate::artifacts::ContentFolder;
 use crate::config::{Config, SecretFiles, format_size};
 use crate::engine::process::folder_of_jobs;
@@ -31,22 +31,20 @@ pub(super) fn configuration(global: &Global) -> Result<(&Config, DoctorFinding),
 
 /// Looks at the kernel, the script types, the periodic jobs and the disks.
 pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
+    let (warning, error) = (DoctorFinding::warning, DoctorFinding::error);
+    let crontab = config.crontab();
+    let artifacts = config.job.artifacts.clone().map(ContentFolder::new);
     let mut findings = vec![sandbox()];
     findings.extend(script_types(config));
-    let crontab = config.crontab();
-    for note in check::cron_notes(config, &crontab) {
-        let remedy = "name one that hero notify list has, or add its table";
-        findings.push(DoctorFinding::warning(MACHINE, note, remedy));
-    }
-    for problem in crontab.problems {
-        let remedy = "its periodic jobs do not fire until it is mended; check it with hero check";
-        findings.push(DoctorFinding::error(MACHINE, problem.to_string(), remedy));
-    }
-    let artifacts = config.job.artifacts.clone().map(ContentFolder::new);
-    if let Some(problem) = artifacts.as_ref().and_then(ContentFolder::problem) {
-        let remedy = "until it is mended, files of jobs that are too large for Redis are not kept";
-        findings.push(DoctorFinding::error(MACHINE, problem, remedy));
-    }
+    let unknown = check::cron_notes(config, &crontab).into_iter();
+    let remedy = "name one that hero notify list has, or add its table";
+    findings.extend(unknown.map(|note| warning(MACHINE, note, remedy)));
+    let wrong = crontab.problems.iter().map(ToString::to_string);
+    let remedy = "its periodic jobs do not fire until it is mended; check it with hero check";
+    findings.extend(wrong.map(|problem| error(MACHINE, problem, remedy)));
+    let unfit = artifacts.as_ref().and_then(ContentFolder::problem);
+    let remedy = "until it is mended, files of jobs that are too large for Redis are not kept";
+    findings.extend(unfit.map(|problem| error(MACHINE, problem, remedy)));
     let mut folders: Vec<(&str, PathBuf)> = match stage_of(global.file()) {
         Some((stage, jobs)) => {
             vec![("the folders of jobs", jobs), ("redis, the units and their sockets", stage)]
@@ -66,10 +64,9 @@ pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
     folders.push(("compiled scripts and packages", config.job.cache_dir.clone()));
     folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
     let reader = check::reader(global, None).ok().flatten();
-    for problem in SecretFiles::of(config, reader.as_ref()).problems {
-        let remedy = "jobs cannot use it until then; hero check says the same";
-        findings.push(DoctorFinding::warning(MACHINE, problem, remedy));
-    }
+    let unreadable = SecretFiles::of(config, reader.as_ref()).problems.into_iter();
+    let remedy = "jobs cannot use it until then; hero check says the same";
+    findings.extend(unreadable.map(|problem| warning(MACHINE, problem, remedy)));
     let disk_of =
         |(what, folder): &(&str, PathBuf)| disk(what, folder, &folder.display().to_string());
     findings.extend(folders.iter().filter_map(disk_of));
@@ -147,7 +144,7 @@ pub(super) fn disk(what: &str, folder: &Path, shown: &str) -> Option<DoctorFindi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::doctor::finding::FindingState;
+    use crate::cli::doctor::FindingState;
 
     #[test]
     fn folder_with_room_is_ok_and_a_missing_one_is_not_looked_at() {

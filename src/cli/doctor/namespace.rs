@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::super::author::open_client;
 use super::super::running_settings;
-use super::finding::{DoctorFinding, FindingArea};
 use super::units::{RunningUnit, hung};
+use super::{DoctorFinding, FindingArea};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::super::Global;
 use super::super::stage::stage_of;
-use super::finding::{DoctorFinding, FindingArea, FindingState};
 use super::machine::disk;
+use super::{DoctorFinding, FindingArea, FindingState};
 use crate::client::host_name;
 use crate::config::{Config, Unit};
 use crate::engine::process::{Service, ServiceSpec, find_program};
@@ -30,13 +30,13 @@ const START_MAX: Duration = Duration::from_secs(30);
 /// Looks at every unit `hero@…` that systemd has loaded.
 pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
     let note = |text: &str| vec![DoctorFinding::note(UNITS, text)];
-    if stage_of(global.file()).is_some() {
-        return note("the units of this hero dev are no units of systemd");
-    }
-    if !has_systemd() {
-        return note("systemd does not run here, so its units are not looked at");
-    }
-    let systemctl = Systemctl::of(global);
+    let Some(systemctl) = Systemctl::of(global) else {
+        return note(if stage_of(global.file()).is_some() {
+            "the units of this hero dev are no units of systemd"
+        } else {
+            "systemd does not run here, so its units are not looked at"
+        });
+    };
     match systemctl.asked(&LIST) {
         Ok(answer) => {
             let mut findings = of_units(&answer, |unit| systemctl.restarts(unit));
@@ -49,10 +49,8 @@ pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
 
 /// Returns the units of this machine that have failed or are stopped, each in a few words.
 pub(in crate::cli) fn not_running(global: &Global) -> Vec<String> {
-    let is_installed = has_systemd() && stage_of(global.file()).is_none();
-    let systemctl = Systemctl::of(global);
-    let answer =
-        if is_installed { systemctl.asked(&LIST).unwrap_or_default() } else { String::new() };
+    let Some(systemctl) = Systemctl::of(global) else { return Vec::new() };
+    let answer = systemctl.asked(&LIST).unwrap_or_default();
     units_that_rest(&answer, |unit| systemctl.restarts(unit))
 }
 
@@ -103,8 +101,10 @@ struct Systemctl {
 }
 
 impl Systemctl {
-    fn of(global: &Global) -> Self {
-        Self { of_user: global.of_user.is_some() }
+    /// Returns it; `None` without systemd, and for the units of a `hero dev`.
+    fn of(global: &Global) -> Option<Self> {
+        let has_units = has_systemd() && stage_of(global.file()).is_none();
+        has_units.then_some(Self { of_user: global.of_user.is_some() })
     }
 
     fn asked(&self, args: &[&str]) -> Result<String, String> {
@@ -184,10 +184,7 @@ pub(super) struct RunningUnit {
 
 /// Returns the running units of actors and supervisors on this machine.
 pub(super) fn running(global: &Global, config: &Config) -> Vec<RunningUnit> {
-    if !has_systemd() || stage_of(global.file()).is_some() {
-        return Vec::new();
-    }
-    let systemctl = Systemctl::of(global);
+    let Some(systemctl) = Systemctl::of(global) else { return Vec::new() };
     let list = systemctl.asked(&LIST).unwrap_or_default();
     // Brokers have a heartbeat of their own.
     let has_presence = |unit: &str| {

@@ -16,13 +16,6 @@ use crate::proto::job::JobReference;
 use crate::proto::text::{counted, escape_lines};
 use crate::store::{FoundJobs, JobSummary};
 
-fn parse_limit(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|number| *number > 0)
-        .ok_or_else(|| "expected a number from 1 on".to_owned())
-}
-
 /// Jobs by their ids, or by filters.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct JobChoice {
@@ -32,30 +25,18 @@ pub(in crate::cli) struct JobChoice {
     #[command(flatten)]
     pub(super) filter: JobFilters,
     /// The maximum number of jobs that filters choose, the latest; without it, all
-    #[arg(long, value_name = "NUMBER", default_value_t = usize::MAX, hide_default_value = true,
-          value_parser = parse_limit)]
-    pub(super) limit: usize,
+    #[arg(long, value_name = "NUMBER", default_value_t = u64::MAX, hide_default_value = true,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: u64,
     /// Print the jobs that the filters choose, and change none
     #[arg(long, conflicts_with = "ids")]
     pub(super) dry_run: bool,
     /// Confirm that all jobs that match are stopped or deleted
     #[arg(long)]
     pub(super) yes: bool,
-    /// Named jobs have to be dead letters.
-    #[arg(skip)]
-    pub(super) only_dead: bool,
 }
 
 impl JobChoice {
-    /// Returns the choice of dead letters alone, all of them without ids and filters.
-    pub(in crate::cli) fn of_dead(mut self) -> Self {
-        self.only_dead = true;
-        if self.ids.is_empty() {
-            self.filter = self.filter.of_dead();
-        }
-        self
-    }
-
     /// Returns the id if one job is named and nothing else.
     pub(super) fn only_id(&self) -> Option<&str> {
         match self.ids.as_slice() {
@@ -73,22 +54,20 @@ impl JobChoice {
         further: Value,
         global: &Global,
     ) -> Result<ExitCode, Error> {
-        match (self.ids.is_empty(), self.filter.is_given()) {
-            (false, false) => self.change_named(api, verb, &further, global).await,
-            (true, true) => self.change_found(api, verb, further, global).await,
-            (is_empty, _) => {
-                let what = if is_empty {
-                    "neither ids nor filters are given"
-                } else {
-                    "both ids and filters are given"
-                };
-                let message = format!(
-                    "cannot {verb} jobs: {what}; hero job {verb} ID, or \
-                     hero job {verb} with filters such as --type and --since"
-                );
-                Err(Error::new(Exit::Usage, message))
+        let what = match (self.ids.is_empty(), self.filter.is_given()) {
+            // Named jobs may have to be dead letters.
+            (false, _) if self.filter.chooses_none() => {
+                return self.change_named(api, verb, &further, global).await;
             }
-        }
+            (true, true) => return self.change_found(api, verb, further, global).await,
+            (true, false) => "neither ids nor filters are given",
+            (false, _) => "both ids and filters are given",
+        };
+        let message = format!(
+            "cannot {verb} jobs: {what}; hero job {verb} ID, or \
+             hero job {verb} with filters such as --type and --since"
+        );
+        Err(Error::new(Exit::Usage, message))
     }
 
     async fn change_named(
@@ -109,7 +88,7 @@ impl JobChoice {
         };
         for id in &self.ids {
             let change = async {
-                if self.only_dead {
+                if self.filter.filter.is_of_dead() {
                     api.of_job("job.get", id, json!({ "dead": true })).await?;
                 }
                 api.of_job(&format!("job.{verb}"), id, further.clone()).await
@@ -216,9 +195,9 @@ fn done(verb: &str) -> &'static str {
 
 #[derive(Default)]
 struct ManyJobs {
-    found: usize,
-    done: usize,
-    told: usize,
+    found: u64,
+    done: u64,
+    told: u64,
     left: u64,
     reason: Option<String>,
     jobs: Vec<JobSummary>,
@@ -229,11 +208,10 @@ struct ManyJobs {
 impl ManyJobs {
     /// Adds the result of a call. Returns the place where the next one goes on.
     fn add(&mut self, result: &Value) -> Result<Option<String>, Error> {
-        let number = |name: &str| read::<usize>("job.change_many", &result[name]);
-        self.found += number("found")?;
-        self.done += number("done")?;
-        self.told += number("told")?;
-        self.left += number("left")? as u64;
+        let sums = [&mut self.found, &mut self.done, &mut self.told, &mut self.left];
+        for (sum, name) in sums.into_iter().zip(["found", "done", "told", "left"]) {
+            *sum += read::<u64>("job.change_many", &result[name])?;
+        }
         self.reason = self.reason.take().or_else(|| result["reason"].as_str().map(str::to_owned));
         if !result["jobs"].is_null() {
             self.jobs.extend(read::<Vec<JobSummary>>("job.change_many", &result["jobs"])?);
@@ -247,7 +225,7 @@ impl ManyJobs {
         if self.done == 0 {
             return error;
         }
-        let before = counted(self.done as u64, "job was changed", "jobs were changed");
+        let before = counted(self.done, "job was changed", "jobs were changed");
         Error::new(error.exit, format!("{}; {before} by the calls before it", error.message))
     }
 

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::api::{ApiMethods, job_of};
 use super::super::correction::of_hash;
-use super::super::job_options::{DelayOption, SettingOptions, of_option, pair, spoken_time};
-use super::super::script_arguments::ScriptArguments;
+use super::super::job_options::{DelayOption, SettingOptions, in_hash, pair};
+use super::super::script_inputs::ScriptArguments;
 use super::super::{Global, output};
 use crate::error::Error;
-use crate::proto::job::{FieldKind, InvalidJob, Job};
+use crate::proto::job::{FieldKind, Job};
 use crate::proto::text::escape_lines;
 
 /// Submit a copy of a job, and print its id
@@ -29,7 +29,9 @@ pub(in crate::cli) struct CloneJob {
     #[arg(value_name = "ID")]
     job: String,
     #[command(flatten)]
-    options: ChangeOptions,
+    settings: SettingOptions,
+    #[command(flatten)]
+    given: ScriptArguments,
     #[command(flatten)]
     delay: DelayOption,
     /// A field of the copy that differs; may be repeated
@@ -41,10 +43,10 @@ pub(in crate::cli) struct CloneJob {
 }
 
 impl CloneJob {
-    pub(super) async fn run(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+    pub(super) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         let job = job_of(&api.of_job("job.get", &self.job, json!({})).await?)?;
-        let mut changes = self.options.changes(&job)?;
-        changes.extend(self.set.into_iter().map(|(name, text)| of_hash(&name, text)));
+        let mut changes = self.changes(&job)?;
+        changes.extend(self.set.iter().map(|(name, text)| of_hash(name, text.clone())));
         let mut delayed = Job::new(job.id.clone(), "");
         self.delay.apply(&mut delayed)?;
         if let Some(delay) = delayed.delay {
@@ -60,40 +62,24 @@ impl CloneJob {
         let id = escape_lines(document["id"].as_str().unwrap_or_default());
         global.print(|| document, || format!("{id}\n"))
     }
-}
 
-/// The options of a job that change another one.
-#[derive(Debug, Args)]
-struct ChangeOptions {
-    #[command(flatten)]
-    settings: SettingOptions,
-    #[command(flatten)]
-    given: ScriptArguments,
-}
-
-impl ChangeOptions {
     /// Returns the fields of a copy that differ, as the hash has them. Variables and parameters are added to the job's own.
     fn changes(&self, of: &Job) -> Result<Map<String, Value>, Error> {
         let (given, mut document) = (self.given.spec()?, of.to_json());
         let mut changes = Map::new();
         let mut add =
             |field: &str, entries: Map<String, Value>, changes: &mut Map<String, Value>| {
+                if entries.is_empty() {
+                    return;
+                }
                 let mut all = document[field].take().as_object().cloned().unwrap_or_default();
                 all.extend(entries);
                 changes.insert(field.to_owned(), Value::String(json!(all).to_string()));
                 document[field] = Value::Object(all);
             };
-        if !given.params.is_empty() {
-            add("params", given.params.into_iter().collect(), &mut changes);
-        }
-        if !given.env_vars.is_empty() {
-            let variables = given.env_vars.into_iter();
-            add(
-                "env_vars",
-                variables.map(|(name, text)| (name, text.into())).collect(),
-                &mut changes,
-            );
-        }
+        let variables = given.env_vars.into_iter().map(|(name, text)| (name, text.into()));
+        add("params", given.params.into_iter().collect(), &mut changes);
+        add("env_vars", variables.collect(), &mut changes);
         if !given.args.is_empty() {
             changes.insert("args".to_owned(), Value::String(json!(given.args).to_string()));
         }
@@ -103,15 +89,12 @@ impl ChangeOptions {
                     let entries = serde_json::from_str(text).unwrap_or_default();
                     add(setting.field, entries, &mut changes);
                 }
-                FieldKind::Time => {
-                    let time = spoken_time(text, None)
-                        .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
-                        .map_err(|error| of_option(error.into()))?;
-                    changes.insert(setting.field.to_owned(), Value::String(time.to_string()));
+                _ if text.is_empty() => {
+                    changes.insert(setting.field.to_owned(), Value::Null);
                 }
                 _ => {
-                    let (field, value) = of_hash(setting.field, text.to_owned());
-                    changes.insert(field, value);
+                    let value = in_hash(setting, text, None)?;
+                    changes.insert(setting.field.to_owned(), Value::from(value));
                 }
             }
         }

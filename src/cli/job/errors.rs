@@ -4,8 +4,8 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::filter::JobFilters;
+use crate::cli::answer::NoResults;
 use crate::cli::api::ApiMethods;
-use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::age_of_text;
 use crate::cli::{Global, output};
@@ -29,10 +29,6 @@ pub(in crate::cli) struct JobErrors {
 }
 
 impl JobErrors {
-    pub(in crate::cli) fn of_dead(self) -> Self {
-        Self { filter: self.filter.of_dead(), ..self }
-    }
-
     pub(in crate::cli) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         let mut params = self.filter.params(api).await?;
         params.insert("limit".to_owned(), self.limit.into());
@@ -62,7 +58,7 @@ impl JobErrors {
     }
 }
 
-fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
+fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable<'_, ErrorGroupDocument> {
     TextTable::of(groups)
         .column(">JOBS", &|of| of.jobs.to_string())
         .column("!ERROR", &|of| of.kind.clone())
@@ -71,5 +67,4 @@ fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
         })
         .column("#LAST JOB", &|of| of.last_job.clone())
         .column("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" "))
-        .table()
 }

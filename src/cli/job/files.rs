@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::answer::NoResults;
 use crate::cli::api::{ApiMethods, JobFileParts, read};
-use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::client::JobFile;
@@ -53,7 +53,7 @@ impl ListFiles {
     }
 }
 
-fn table(files: &[JobFile]) -> TextTable {
+fn table(files: &[JobFile]) -> TextTable<'_, JobFile> {
     let kind = |of: &JobFile| match of.kind {
         FileSide::Input => "input".to_owned(),
         FileSide::Output => "output".to_owned(),
@@ -63,7 +63,6 @@ fn table(files: &[JobFile]) -> TextTable {
         .column("NAME", &|of| of.name.clone())
         .column(">BYTES", &|of| of.size.to_string())
         .column("KIND", &kind)
-        .table()
 }
 
 impl FetchFile {

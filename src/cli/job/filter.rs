@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+use crate::cli::answer::NoResults;
 use crate::cli::api::ApiMethods;
-use crate::cli::input::bad;
-use crate::cli::no_results::{NoResults, quoted};
+use crate::cli::input::{bad, quoted};
 use crate::cli::time::PastZone;
 use crate::error::Error;
 use crate::proto::job_filter::{FilterRow, FilterTest, JOB_FILTERS, JobFilter};
@@ -67,13 +67,14 @@ impl JobFilters {
         !self.filter.is_empty()
     }
 
-    pub(super) fn of_dead(self) -> Self {
-        Self { filter: self.filter.with("dead", "true"), ..self }
+    /// Returns whether no other filter is given than the one of dead letters.
+    pub(super) fn chooses_none(&self) -> bool {
+        self.filter.values().all(|(row, _)| row.name == "dead")
     }
 
-    pub(super) fn counted(&self, number: usize) -> String {
+    pub(super) fn counted(&self, number: u64) -> String {
         let noun = self.filter.noun();
-        counted(number as u64, noun, &format!("{noun}s"))
+        counted(number, noun, &format!("{noun}s"))
     }
 
     pub(super) fn no_results(&self) -> NoResults {
@@ -119,9 +120,7 @@ impl JobFilters {
         let zone = self.zone.timezone.as_ref().and_then(TimeZone::iana_name);
         let zone = zone.map(|name| ("timezone".to_owned(), name));
         for (option, value) in options.chain(zone) {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/,".contains(c);
-            let is_plain = !value.is_empty() && value.chars().all(is_plain);
-            let value = if is_plain { value.to_owned() } else { quoted(value) };
+            let value = quoted(value);
             let _ = match JobFilter::row(&option) {
                 Some(row) if row.is_flag() && value == "true" => write!(words, " --{option}"),
                 Some(row) if row.is_flag() => write!(words, " --{option}={value}"),

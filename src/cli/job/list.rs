@@ -78,11 +78,6 @@ impl SortedUse {
 }
 
 impl JobList {
-    pub(in crate::cli) fn of_dead(mut self) -> Self {
-        self.filter = self.filter.of_dead();
-        self
-    }
-
     pub(in crate::cli) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         if self.csv && global.json {
             return Err(Error::new(
@@ -223,8 +218,11 @@ fn found_of(page: &Value) -> Result<FoundJobs, Error> {
 }
 
 /// The table of jobs. Dead letters are all in one state: it has the age of their ends instead.
-pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextTable {
-    let field = |job: &JobSummary, name: &str| job.fields.get(name).cloned().unwrap_or_default();
+pub(super) fn table(
+    jobs: &[JobSummary],
+    now: Timestamp,
+    of_dead: bool,
+) -> TextTable<'_, JobSummary> {
     let since = |job: &JobSummary, name: &str| {
         job.time(name).map(|time| age(time, now)).unwrap_or_default()
     };
@@ -236,45 +234,43 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
     };
     let table = TextTable::of(jobs)
         .column("#ID", &|job| job.id.to_string())
-        .column("~NAME", &|job| shortened(&field(job, "name")));
+        .column("~NAME", &|job| shortened(job.text("name")));
     let table =
         if of_dead { table.column(">DIED", &died) } else { table.column("*STATUS", &state) };
     let mut table = table
-        .column("TYPE", &|job| field(job, "script_type"))
+        .column("TYPE", &|job| job.text("script_type").to_owned())
         .column("?~TARGET", &target)
-        .column("?>ATTEMPT", &|job| field(job, "attempt"))
+        .column("?>ATTEMPT", &|job| job.text("attempt").to_owned())
         .column(">AGE", &|job| since(job, "created_at"))
         .column(">TOOK", &|job| took(job, now).unwrap_or_default())
-        .column("?~ACTOR", &|job| field(job, "actor"));
+        .column("?~ACTOR", &|job| job.text("actor").to_owned());
     if jobs.iter().any(|job| !starts(job).is_empty()) {
         table = table.column("STARTS", &starts);
     }
     if jobs.iter().any(|job| job.fields.contains_key("error")) {
-        table = table.column("!ERROR", &|job| first_line(&field(job, "error")));
+        table = table.column("!ERROR", &|job| first_line(job.text("error")));
     }
-    table.table()
+    table
 }
 
 /// The table of what the last attempts of jobs used.
-fn table_of_use(jobs: &[JobSummary], now: Timestamp) -> TextTable {
-    let field = |job: &JobSummary, name: &str| job.fields.get(name).cloned().unwrap_or_default();
+fn table_of_use(jobs: &[JobSummary], now: Timestamp) -> TextTable<'_, JobSummary> {
     let memory =
-        |job: &JobSummary| field(job, "memory_peak").parse().map_or(String::new(), readable_size);
+        |job: &JobSummary| job.text("memory_peak").parse().map_or(String::new(), readable_size);
     let cpu = |job: &JobSummary| {
-        let seconds = field(job, "cpu_time").parse().ok();
+        let seconds = job.text("cpu_time").parse().ok();
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         time.map(attempt).unwrap_or_default()
     };
     TextTable::of(jobs)
         .column("#ID", &|job| job.id.to_string())
-        .column("~NAME", &|job| shortened(&field(job, "name")))
-        .column("TYPE", &|job| field(job, "script_type"))
+        .column("~NAME", &|job| shortened(job.text("name")))
+        .column("TYPE", &|job| job.text("script_type").to_owned())
         .column(">MEMORY", &memory)
         .column(">CPU", &cpu)
         .column(">TOOK", &|job| took(job, now).unwrap_or_default())
         .column(">AGE", &|job| job.time("created_at").map(|at| age(at, now)).unwrap_or_default())
-        .column("?~ACTOR", &|job| field(job, "actor"))
-        .table()
+        .column("?~ACTOR", &|job| job.text("actor").to_owned())
 }
 
 /// The state, with a mark if the job is late or slow, and what it waits for.
@@ -288,7 +284,7 @@ fn state(job: &JobSummary) -> String {
 
 /// The target below the type, with the priority unless it is the default.
 fn target(job: &JobSummary) -> String {
-    let field = |name: &str| job.fields.get(name).map(String::as_str).filter(|v| !v.is_empty());
+    let field = |name: &str| Some(job.text(name)).filter(|text| !text.is_empty());
     let mut target = match (field("group"), field("instance")) {
         (None, None) => field("where").unwrap_or("any").to_owned(),
         (Some(group), None) => group.to_owned(),

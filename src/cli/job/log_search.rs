@@ -10,7 +10,6 @@ use crate::error::{Error, Exit};
 use crate::proto::text::counted;
 use crate::store::{JobSummary, LogLine};
 
-/// The jobs that are listed at once.
 const JOBS_PER_CALL: usize = 100;
 
 /// A job with the first line of its log that has the text.
@@ -82,12 +81,10 @@ async fn line_with(text: &str, id: &str, api: &ApiMethods) -> Result<Option<Stri
     }
 }
 
-fn table(found: &[LogMatch]) -> TextTable {
-    let field = |of: &LogMatch, name: &str| of.job.fields.get(name).cloned().unwrap_or_default();
+fn table(found: &[LogMatch]) -> TextTable<'_, LogMatch> {
     TextTable::of(found)
         .column("#ID", &|of| of.job.id.to_string())
-        .column("~NAME", &|of| shortened(&field(of, "name")))
+        .column("~NAME", &|of| shortened(of.job.text("name")))
         .column("*STATUS", &|of| of.job.status.as_str().to_owned())
         .column("!LINE", &|of| of.line.clone())
-        .table()
 }

@@ -168,8 +168,7 @@ fn table(attempts: &[JobAttempt], look: TerminalStyle) -> String {
         .column("ENDED", &|of| of.ended.as_str().to_owned())
         .column("?~ACTOR", &|of| of.actor.clone().unwrap_or_default())
         .column("?~HOST", &|of| of.hostname.clone().unwrap_or_default())
-        .column("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default()))
-        .table();
+        .column("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default()));
     table.indented(TerminalStyle { colour: false, ..look })
 }
 

@@ -1,14 +1,14 @@
 //! `hero job tell`: tells a job an event that its script waits for.
 
-use std::io::Read;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli::Global;
 use crate::cli::api::ApiMethods;
-use crate::cli::input::bad;
-use crate::error::{Error, Exit};
+use crate::cli::input::{bad, read_bounded};
+use crate::error::Error;
 use crate::proto::text::escape_lines;
 
 /// Tell a job an event that its script waits for
@@ -55,15 +55,8 @@ impl TellJob {
 fn read(given: String) -> Result<String, Error> {
     // Enough for the longest value with space between its parts.
     const FILE_BYTES_MAX: u64 = 1 << 20;
-    let Some(file) = given.strip_prefix('@') else { return Ok(given) };
-    let mut text = String::new();
-    std::fs::File::open(file)
-        .and_then(|opened| opened.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| {
-            Error::new(
-                Exit::Data,
-                format!("cannot read the data of the event from {file}: {error}"),
-            )
-        })?;
-    Ok(text)
+    match given.strip_prefix('@') {
+        Some(file) => read_bounded(Path::new(file), FILE_BYTES_MAX),
+        None => Ok(given),
+    }
 }

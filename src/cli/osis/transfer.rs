@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{InContext, contexts};
+use super::{InContext, types};
 use crate::cli::input::{bad, open, parsed};
 use crate::cli::{Global, output};
 use crate::client::Client;
@@ -58,11 +58,9 @@ struct ObjectLine {
 impl Export {
     pub(super) async fn run(&self, client: &Client) -> Result<(), Error> {
         let only: Option<ObjectType> = self.object_type.as_deref().map(parsed).transpose()?;
-        for context in contexts(client, self.context.as_deref()).await? {
-            for object_type in client.object_counts(&context).await?.into_keys() {
-                if only.as_ref().is_none_or(|only| *only == object_type) {
-                    export(client, &context, &object_type).await?;
-                }
+        for (context, object_type, _) in types(client, self.context.as_deref()).await? {
+            if only.as_ref().is_none_or(|only| *only == object_type) {
+                export(client, &context, &object_type).await?;
             }
         }
         Ok(())

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::cli::Global;
+use crate::cli::answer::NoResults;
 use crate::cli::api::ApiMethods;
-use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
+use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::time::brief;
 use crate::client::QueueDocument;
 use crate::error::Error;
@@ -22,7 +23,7 @@ pub(super) async fn run(methods: &ApiMethods, global: &Global) -> Result<(), Err
     let (document, list) = methods.typed::<QueueList>("queue.list", json!({})).await?;
     let QueueList { queues, pauses, unserved } = list;
     let rules: BTreeSet<PauseRule> = pauses.iter().filter_map(|rule| rule.parse().ok()).collect();
-    let table = || table(&queues, &rules).show(global.look());
+    let table = || table(&queues, &rules, global.look());
     global.print(|| document, || [table(), paused(&rules), left(&unserved)].concat())?;
     let is_empty = queues.is_empty() && rules.is_empty() && unserved.is_empty();
     NoResults::new("queue holds jobs or is paused").report(global, is_empty);
@@ -84,7 +85,7 @@ impl TargetRow<'_> {
     }
 }
 
-fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
+fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>, look: TerminalStyle) -> String {
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
     let mut places: HashMap<Target, usize> = HashMap::new();
     for state in queues {
@@ -114,7 +115,7 @@ fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
         .column("*STATE", &|row| row.state(rules));
     let selector = |row: &TargetRow<'_>| row.selector().unwrap_or_default().to_owned();
     let has_selectors = rows.iter().any(|row| row.selector().is_some());
-    if has_selectors { table.column("?WHERE", &selector) } else { table }.table()
+    if has_selectors { table.column("?WHERE", &selector) } else { table }.show(look)
 }
 
 #[cfg(test)]
@@ -137,16 +138,16 @@ mod tests {
         };
         let mut states = vec![state("type:osis:prio:0", 3, false), state("type:osis", 5, true)];
         assert_eq!(
-            table(&states, &BTreeSet::new()).render(),
+            table(&states, &BTreeSet::new(), TerminalStyle::PLAIN),
             "QUEUE      URGENT  NORMAL  BACKGROUND  HELD  OLDEST WAIT  JOBS/S  STATE\n\
              type:osis       3       5           0     2        2.50s       -  paused: prio 1\n"
         );
         states[0].paused = true;
         states.push(state("type:osis:prio:2", 0, true));
-        let text = table(&states, &BTreeSet::new()).render();
+        let text = table(&states, &BTreeSet::new(), TerminalStyle::PLAIN);
         assert!(text.lines().count() == 2 && text.contains("  paused\n"), "{text}");
         let rule = [PauseRule::default()].into();
-        let text = table(&states[..1], &rule).render();
+        let text = table(&states[..1], &rule, TerminalStyle::PLAIN);
         assert!(text.contains("  paused\n"), "all priorities are paused by the rule: {text}");
     }
 }

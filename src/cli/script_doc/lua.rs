@@ -49,7 +49,6 @@ fn list(scripts: &[LuaSource], global: &Global) -> Result<(), Error> {
         TextTable::of(scripts)
             .column("SCRIPT", &|of| of.name.to_owned())
             .column("WHAT IT DOES", &|of| of.about.clone())
-            .table()
     };
     global.print(|| scripts.iter().map(row).collect(), || table().render())
 }

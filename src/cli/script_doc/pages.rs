@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use crate::cli::table::TextTable;
-use crate::engine::rhai::Group;
+use crate::engine::rhai::{Function, Group};
 
-/// Lists the functions, one per line.
 pub(super) fn overview(groups: &[Group]) -> String {
-    let mut table = TextTable::new(&["FUNCTION", "DOES"]);
-    for function in groups.iter().flat_map(|group| &group.functions) {
-        let first = function.summary.split_inclusive(". ").next().unwrap_or_default();
-        table.row([function.full_name.clone(), first.trim_end().to_owned()]);
-    }
+    let functions: Vec<&Function> = groups.iter().flat_map(|group| &group.functions).collect();
+    let first =
+        |summary: &str| summary.split_inclusive(". ").next().map(str::trim_end).map(str::to_owned);
+    let table = TextTable::of(&functions)
+        .column("FUNCTION", &|of| of.full_name.clone())
+        .column("DOES", &|of| first(&of.summary).unwrap_or_default());
     format!("{}\nhero script doc NAME documents one function.\n", table.render())
 }
 

@@ -48,17 +48,12 @@ pub(in crate::cli) struct Repl {
 type Current = Arc<Mutex<Option<Arc<Cancel>>>>;
 
 impl Repl {
-    pub(in crate::cli) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+    pub(in crate::cli) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let engine = self.engine(config)?;
         let (current, stack_bytes) = (Current::default(), engine.stack_bytes());
-        let prompt = Prompt {
-            engine,
-            config: config.clone(),
-            caller: self.caller.clone(),
-            context: self.context.clone(),
-            current: Arc::clone(&current),
-        };
+        let prompt =
+            Prompt { engine, config: config.clone(), of: self, current: Arc::clone(&current) };
         let failed =
             |error| Error::new(Exit::Unavailable, format!("cannot start the prompt: {error}"));
         let mut interrupts = Interrupts::listen()?;
@@ -119,8 +114,7 @@ fn lock(current: &Current) -> std::sync::MutexGuard<'_, Option<Arc<Cancel>>> {
 struct Prompt {
     engine: RhaiEngine,
     config: Config,
-    caller: String,
-    context: String,
+    of: Repl,
     current: Current,
 }
 
@@ -177,8 +171,8 @@ impl Prompt {
         let (env, inputs) = (BTreeMap::new(), Inputs::default());
         let script = Script {
             job_id: "repl",
-            caller_id: &self.caller,
-            context_id: &self.context,
+            caller_id: &self.of.caller,
+            context_id: &self.of.context,
             token_bounds: None,
             attempt: 1,
             traceparent: None,

@@ -114,7 +114,6 @@ pub(super) fn stage_api(folder: &Path, port: u16) -> ApiConfig {
     }
 }
 
-/// Returns true for an absolute path that is legal in a url.
 pub(super) fn is_plain(path: &Path) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     path.is_absolute() && path.as_os_str().as_bytes().iter().all(is_plain)

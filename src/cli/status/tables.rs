@@ -10,8 +10,7 @@ use super::super::table::{self, TextTable, without_middle};
 use super::super::terminal_style::TerminalStyle;
 use super::super::time::{age, brief};
 use crate::proto::text::counted;
-use crate::proto::units::readable_size;
-use crate::store::{LastHour, QueueState, RedisState, TypeState};
+use crate::store::{LastHour, QueueState, TypeState};
 use crate::view::health::lacks_actor;
 use crate::view::{Snapshot, start_of};
 
@@ -49,7 +48,7 @@ fn redis(snapshot: &Snapshot) -> String {
     let replicas = counted(redis.replicas, "replica", "replicas");
     let mut text = format!("redis   {}\n", snapshot.address);
     let _ = writeln!(text, "        version {version}, {role}, {replicas}");
-    let _ = writeln!(text, "memory  {}", memory(redis));
+    let _ = writeln!(text, "memory  {}", redis.memory());
     let _ = writeln!(text, "keeps   {}", redis.keeps());
     for danger in redis.dangers() {
         text.push_str(&wrapped("danger", &danger));
@@ -68,19 +67,10 @@ fn shards(snapshot: &Snapshot) -> String {
     let mut text =
         format!("shards  {number}, on {}\n", counted(servers.len() as u64, "server", "servers"));
     for (shard, redis) in servers.into_iter().filter_map(|(shard, redis)| Some((shard?, redis))) {
-        let line = format!("{}, keeps {}", memory(redis), redis.keeps());
+        let line = format!("{}, keeps {}", redis.memory(), redis.keeps());
         text.push_str(&wrapped(&format!("shard {shard}"), &line));
     }
     text
-}
-
-fn memory(redis: &RedisState) -> String {
-    let most = match redis.memory_max_bytes {
-        0 => "no maxmemory".to_owned(),
-        bytes => format!("maxmemory {}", readable_size(bytes)),
-    };
-    let policy = redis.eviction_policy.as_deref().unwrap_or("policy unknown");
-    format!("{} in use, {most}, {policy}", readable_size(redis.memory_used_bytes))
 }
 
 fn supervisors(snapshot: &Snapshot, look: TerminalStyle) -> String {
@@ -107,8 +97,7 @@ fn supervisors(snapshot: &Snapshot, look: TerminalStyle) -> String {
         .column(">UP", &|of| ago(&of.started_at))
         .column(">SEEN", &|of| ago(&of.last_heartbeat))
         .column("*REDIS", &|of| if is_ok(&of.redis) { "ok" } else { "failing" }.to_owned())
-        .column("VERSION", &|of| fitted(&of.version, NAME_WIDTH))
-        .table();
+        .column("VERSION", &|of| fitted(&of.version, NAME_WIDTH));
     let failing = snapshot.supervisors.iter().filter(|of| !is_ok(&of.redis));
     failing.fold(table.show(look), |text, of| text + wrapped(&of.unit, &of.redis).as_str())
 }
@@ -123,7 +112,6 @@ fn actors(snapshot: &Snapshot, look: TerminalStyle) -> String {
         .column(">HOLDING", &|(_, count)| count.holding.to_string())
         .column(">RUNNING", &|(_, count)| count.running.to_string())
         .column(">TASKS", &|(_, count)| count.tasks.to_string())
-        .table()
         .show(look)
 }
 
@@ -141,8 +129,7 @@ fn queues(snapshot: &Snapshot, look: TerminalStyle) -> String {
         .column(">HELD", &|(state, _)| state.held.to_string())
         .column(">WAIT", &|(state, _)| state.oldest_wait.map(brief).unwrap_or_default())
         .column(">ACTORS", &|(_, actors)| actors.to_string())
-        .column("*STATE", &|(state, _)| if state.paused { "paused" } else { "open" }.to_owned())
-        .table();
+        .column("*STATE", &|(state, _)| if state.paused { "paused" } else { "open" }.to_owned());
     let more = shown.len().saturating_sub(QUEUES_SHOWN);
     let more = match more {
         0 => String::new(),
@@ -169,7 +156,6 @@ fn types(snapshot: &Snapshot, look: TerminalStyle) -> String {
         .column(">DONE/H", &|of| hour(of, |hour| hour.finished))
         .column(">FAILED/H", &|of| hour(of, |hour| hour.failed))
         .column(">DEAD/H", &|of| hour(of, |hour| hour.dead))
-        .table()
         .show(look)
 }
 

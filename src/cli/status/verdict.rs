@@ -49,12 +49,11 @@ impl CheckVerdict {
             text: problem.text.clone(),
             problem: Some(problem.clone()),
         };
-        let totals = Totals::of(snapshot);
         Self {
             state: Some(health.state),
             reasons: health.wrong().map(reason).collect(),
-            summary: totals.summary(snapshot),
-            figures: totals.figures(snapshot, &rules.check),
+            summary: summary(snapshot),
+            figures: figures(snapshot, &rules.check),
         }
     }
 
@@ -112,78 +111,63 @@ impl CheckVerdict {
     }
 }
 
-/// The sums of all queues and types.
-struct Totals {
-    actors: u64,
-    depth: u64,
-    deepest: u64,
-    held: u64,
-    due: u64,
-    failed: u64,
-    dead: u64,
-    /// Of the queues that are not paused.
-    oldest_wait: Duration,
+/// The jobs that wait, and those that limits hold.
+fn waiting(snapshot: &Snapshot) -> (u64, u64) {
+    let queues = || snapshot.queues.iter();
+    (queues().map(|(of, _)| of.depth).sum(), queues().map(|(of, _)| of.held).sum())
 }
 
-impl Totals {
-    fn of(snapshot: &Snapshot) -> Self {
-        let depths = || snapshot.queues.iter().map(|(state, _)| state.depth);
-        let open = snapshot.queues.iter().filter(|(state, _)| !state.paused);
-        let hours = || snapshot.types.iter().filter_map(|of| of.hour);
-        Self {
-            actors: snapshot.actor_counts.values().map(|count| count.live).sum(),
-            depth: depths().sum(),
-            deepest: depths().max().unwrap_or_default(),
-            held: snapshot.queues.iter().map(|(state, _)| state.held).sum(),
-            due: snapshot.types.iter().map(|of| of.due).sum(),
-            failed: hours().map(|hour| hour.failed).sum(),
-            dead: snapshot.dead_in_last_hour(),
-            oldest_wait: open.filter_map(|(state, _)| state.oldest_wait).max().unwrap_or_default(),
-        }
-    }
+fn live_actors(snapshot: &Snapshot) -> u64 {
+    snapshot.actor_counts.values().map(|count| count.live).sum()
+}
 
-    fn summary(&self, snapshot: &Snapshot) -> String {
-        let supervisors = snapshot.supervisors.len();
-        let Self { actors, depth, held, .. } = self;
-        format!("supervisors: {supervisors}, actors: {actors}, waiting jobs: {depth}, held: {held}")
-    }
+fn summary(snapshot: &Snapshot) -> String {
+    let (supervisors, actors) = (snapshot.supervisors.len(), live_actors(snapshot));
+    let (jobs, held) = waiting(snapshot);
+    format!("supervisors: {supervisors}, actors: {actors}, waiting jobs: {jobs}, held: {held}")
+}
 
-    fn figures(&self, snapshot: &Snapshot, of: &CheckConfig) -> String {
-        // A figure alerts above its threshold, a threshold of `[check]` from its value on.
-        let above = |threshold: u64| threshold.checked_sub(1).map(|below| below.to_string());
-        let off = |value: u64| (value > 0).then(|| value.to_string());
-        let seconds = |wait: Duration| off(wait.as_secs());
-        let redis = &snapshot.redis;
-        let of_memory = |percent| off(redis.memory_max_bytes / 100 * percent);
-        let figure = |name: &str, value: String, warning: Option<String>, critical| {
-            let (warning, critical): (_, Option<String>) = (warning.unwrap_or_default(), critical);
-            format!("{name}={value};{warning};{};0", critical.unwrap_or_default())
-        };
-        let count = |name, number: u64, warning, critical| {
-            figure(name, number.to_string(), above(warning), above(critical))
-        };
-        let least = off(of.supervisors_min).map(|least| format!("{least}:"));
-        let wait = format!("{:.3}s", self.oldest_wait.as_secs_f64());
-        let mut figures = vec![
-            figure("supervisors", snapshot.supervisors.len().to_string(), None, least),
-            count("actors", self.actors, 0, 0),
-            count("jobs", self.depth, 0, 0),
-            count("deepest", self.deepest, of.depth_warning, of.depth_critical),
-            figure("wait", wait, seconds(of.wait_warning), seconds(of.wait_critical)),
-            count("held", self.held, 0, 0),
-            count("due", self.due, 0, 0),
-            count("failed", self.failed, of.failed_warning, of.failed_critical),
-            count("dead", self.dead, of.dead_warning, of.dead_critical),
-        ];
-        let used = format!("{}B", redis.memory_used_bytes);
-        let memory =
-            figure("memory", used, of_memory(of.memory_warning), of_memory(of.memory_critical));
-        figures.push(match redis.memory_max_bytes {
-            0 => memory,
-            most => format!("{memory};{most}"),
-        });
-        figures.join(" ")
-    }
+fn figures(snapshot: &Snapshot, of: &CheckConfig) -> String {
+    let (jobs, held) = waiting(snapshot);
+    let deepest = snapshot.queues.iter().map(|(of, _)| of.depth).max().unwrap_or_default();
+    let open = snapshot.queues.iter().filter(|(of, _)| !of.paused);
+    let oldest_wait = open.filter_map(|(of, _)| of.oldest_wait).max().unwrap_or_default();
+    let due = snapshot.types.iter().map(|of| of.due).sum();
+    let failed = snapshot.types.iter().filter_map(|of| of.hour).map(|hour| hour.failed).sum();
+    // A figure alerts above its threshold, a threshold of `[check]` from its value on.
+    let above = |threshold: u64| threshold.checked_sub(1).map(|below| below.to_string());
+    let off = |value: u64| (value > 0).then(|| value.to_string());
+    let seconds = |wait: Duration| off(wait.as_secs());
+    let redis = &snapshot.redis;
+    let of_memory = |percent| off(redis.memory_max_bytes / 100 * percent);
+    let figure = |name: &str, value: String, warning: Option<String>, critical| {
+        let (warning, critical): (_, Option<String>) = (warning.unwrap_or_default(), critical);
+        format!("{name}={value};{warning};{};0", critical.unwrap_or_default())
+    };
+    let count = |name, number: u64, warning, critical| {
+        figure(name, number.to_string(), above(warning), above(critical))
+    };
+    let least = off(of.supervisors_min).map(|least| format!("{least}:"));
+    let wait = format!("{:.3}s", oldest_wait.as_secs_f64());
+    let mut figures = vec![
+        figure("supervisors", snapshot.supervisors.len().to_string(), None, least),
+        count("actors", live_actors(snapshot), 0, 0),
+        count("jobs", jobs, 0, 0),
+        count("deepest", deepest, of.depth_warning, of.depth_critical),
+        figure("wait", wait, seconds(of.wait_warning), seconds(of.wait_critical)),
+        count("held", held, 0, 0),
+        count("due", due, 0, 0),
+        count("failed", failed, of.failed_warning, of.failed_critical),
+        count("dead", snapshot.dead_in_last_hour(), of.dead_warning, of.dead_critical),
+    ];
+    let used = format!("{}B", redis.memory_used_bytes);
+    let memory =
+        figure("memory", used, of_memory(of.memory_warning), of_memory(of.memory_critical));
+    figures.push(match redis.memory_max_bytes {
+        0 => memory,
+        most => format!("{memory};{most}"),
+    });
+    figures.join(" ")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::api::{MethodError, settings};
 use crate::cli::input::{self, bad};
-use crate::cli::script_files::{folder_of, read_files};
+use crate::cli::script_inputs::{folder_of, read_files};
 use crate::client::FilesByPlace;
 use crate::config::{Config, GraphFile, GraphJobFiles, Source};
 use crate::error::{Error, Exit};

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Submit;
-use super::batch_line::JobPerLine;
-use super::batch_lines::{BatchLines, LinesOfCall};
+use super::batch_lines::{BatchLines, JobPerLine, LinesOfCall};
 use crate::cli::api::{ApiMethods, read, settings};
 use crate::cli::every::EveryOptions;
 use crate::cli::job_options::trace_of_environment;
@@ -29,7 +28,6 @@ struct BatchResults<'a> {
 }
 
 impl Submit {
-    /// Submits a copy of a job for every machine or actor.
     pub(super) async fn submit_everywhere(
         &self,
         api: &ApiMethods,
@@ -49,7 +47,6 @@ impl Submit {
         results.end()
     }
 
-    /// Submits a job for each line of a file.
     pub(super) async fn submit_lines(
         &self,
         api: &ApiMethods,
@@ -102,7 +99,6 @@ impl Submit {
         BatchResults { from, total, accepted: 0, prints_ids, global }
     }
 
-    /// Adds the options of a batch to its parameters.
     fn add_of_batch(
         &self,
         params: &mut Value,

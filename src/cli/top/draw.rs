@@ -9,11 +9,11 @@ use ratatui::widgets::{
     Block, Borders, Cell as TableCell, Paragraph, Row as TableRow, Table, TableState,
 };
 
-use super::super::table::without_middle;
+use super::super::table::{self, without_middle};
 use super::super::terminal_style::ColorChoice;
 use super::job_view::JobView;
 use super::jobs_view::JobsView;
-use super::panes::{Cell, ListRow, Pane, QueueOrder, Tone};
+use super::panes::{Cell, ListRow, ORDERS, Pane, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
 use super::screen_data::{JOBS_MAX, ScreenData};
 use crate::proto::text::{counted, escape};
@@ -290,8 +290,8 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: T
 fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
     match (pane, &screen.jobs) {
         (Pane::Jobs, Some(jobs)) => escape(&jobs.title()),
-        (Pane::Queues, _) if screen.order != QueueOrder::Name => {
-            format!("{} {rows}, by {}", pane.about().title, screen.order.word())
+        (Pane::Queues, _) if screen.order > 0 => {
+            format!("{} {rows}, by {}", pane.about().title, ORDERS[screen.order].0)
         }
         _ => {
             let read = screen.snapshot.as_ref().map_or(0, |of| match pane {
@@ -327,10 +327,7 @@ fn aligned(text: String, title: &str) -> TableCell<'static> {
 }
 
 fn cut(text: &str, width: usize, look: TerminalFeatures) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(look.mark().chars()).collect()
+    table::cut(text, width, look.mark())
 }
 
 /// Cuts the middle out of a text, with a mark: its start and its end stay.

@@ -23,44 +23,16 @@ pub(super) enum Pane {
     Jobs,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueueOrder {
-    #[default]
-    Name,
-    Queued,
-    Held,
-    Wait,
-}
+/// An order of the queues: its word, and the number by which those with the most come first.
+type QueueOrder = (&'static str, fn(&QueueState) -> u128);
 
-impl QueueOrder {
-    pub(super) fn next(self) -> Self {
-        match self {
-            Self::Name => Self::Queued,
-            Self::Queued => Self::Held,
-            Self::Held => Self::Wait,
-            Self::Wait => Self::Name,
-        }
-    }
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Queued => "queued",
-            Self::Held => "held",
-            Self::Wait => "wait",
-        }
-    }
-
-    /// Sorts queues, which come by name: those with the most first.
-    fn sort(self, queues: &mut [&(QueueState, u64)]) {
-        match self {
-            Self::Name => {}
-            Self::Queued => queues.sort_by_key(|(state, _)| Reverse(state.depth)),
-            Self::Held => queues.sort_by_key(|(state, _)| Reverse(state.held)),
-            Self::Wait => queues.sort_by_key(|(state, _)| Reverse(state.oldest_wait)),
-        }
-    }
-}
+/// The orders in turn. Queues come by name.
+pub(super) const ORDERS: [QueueOrder; 4] = [
+    ("name", |_| 0),
+    ("queued", |of| of.depth.into()),
+    ("held", |of| of.held.into()),
+    ("wait", |of| of.oldest_wait.map_or(0, |wait| wait.as_nanos())),
+];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListRow {
@@ -133,13 +105,8 @@ impl Pane {
         &PANES[self as usize]
     }
 
-    /// The rows of a list that have `filter` in a cell or their name.
-    pub(super) fn rows(
-        self,
-        snapshot: &ScreenData,
-        order: QueueOrder,
-        filter: &str,
-    ) -> Vec<ListRow> {
+    /// The rows of a list that have `filter` in a cell or their name; queues in one of [`ORDERS`].
+    pub(super) fn rows(self, snapshot: &ScreenData, order: usize, filter: &str) -> Vec<ListRow> {
         let (latest, now) = (&snapshot.latest, snapshot.snapshot.at);
         let mut rows = match self {
             // Redis has filtered them.
@@ -165,9 +132,9 @@ fn count(number: u64, tone: Tone) -> Cell {
     cell(number.to_string(), if number == 0 { Tone::Dim } else { tone })
 }
 
-fn queues(snapshot: &ScreenData, order: QueueOrder) -> Vec<ListRow> {
+fn queues(snapshot: &ScreenData, order: usize) -> Vec<ListRow> {
     let mut queues: Vec<&(QueueState, u64)> = snapshot.snapshot.queues.iter().collect();
-    order.sort(&mut queues);
+    queues.sort_by_key(|(state, _)| Reverse(ORDERS[order].1(state)));
     let rows = queues.into_iter().map(|(state, actors)| {
         let name = state.queue.to_string();
         let wait = match state.oldest_wait {
@@ -215,18 +182,18 @@ fn running(job: &JobSummary, now: Timestamp) -> ListRow {
     let time = job.time("started_at").map(|from| brief(between(from, now)));
     let time = cell(time.unwrap_or_default(), Tone::Plain);
     let progress = cell(progress(job), Tone::Plain);
-    job_row(job, Tone::Running, [time, progress, cell(field(job, "actor"), Tone::Dim)])
+    job_row(job, Tone::Running, [time, progress, cell(job.text("actor"), Tone::Dim)])
 }
 
 /// The row of a job: its name in a tone, its type, and further cells.
 fn job_row<const N: usize>(job: &JobSummary, tone: Tone, further: [Cell; N]) -> ListRow {
-    let own = [cell(named(job), tone), cell(field(job, "script_type"), Tone::Plain)];
+    let own = [cell(named(job), tone), cell(job.text("script_type"), Tone::Plain)];
     ListRow { key: job.id.to_string(), cells: own.into_iter().chain(further).collect() }
 }
 
 fn progress(job: &JobSummary) -> String {
-    let words = field(job, "progress_text");
-    match field(job, "progress").parse::<f64>() {
+    let words = job.text("progress_text");
+    match job.text("progress").parse::<f64>() {
         Ok(fraction) => format!("{} {:3.0}% {words}", bar(fraction), fraction * 100.0),
         Err(_) => words.to_owned(),
     }
@@ -235,15 +202,15 @@ fn progress(job: &JobSummary) -> String {
 pub(super) fn any_job(job: &JobSummary, now: Timestamp) -> ListRow {
     let (state, tone) = match job.status {
         JobStatus::WaitingForPrerequisites => ("waiting", Tone::Plain),
-        JobStatus::Dispatched if !field(job, "held_by").is_empty() => ("held", Tone::Warning),
+        JobStatus::Dispatched if !job.text("held_by").is_empty() => ("held", Tone::Warning),
         JobStatus::Started => (job.state(), Tone::Running),
         JobStatus::Error if job.intended_end().is_none() => (job.state(), Tone::Bad),
         _ => (job.state(), Tone::Plain),
     };
     let note = match job.status {
         JobStatus::Started => progress(job),
-        JobStatus::Dispatched if state == "held" => format!("by {}", field(job, "held_by")),
-        _ => field(job, "error").lines().next().unwrap_or_default().to_owned(),
+        JobStatus::Dispatched if state == "held" => format!("by {}", job.text("held_by")),
+        _ => job.text("error").lines().next().unwrap_or_default().to_owned(),
     };
     let created = job.time("created_at").map(|time| age(time, now));
     let created = cell(created.unwrap_or_default(), Tone::Plain);
@@ -254,19 +221,15 @@ fn failure(job: &JobSummary, latest: &LatestJobs, now: Timestamp) -> ListRow {
     let ago = job.time("finished_at").map(|time| age(time, now));
     let error = match latest.prerequisite(job) {
         Some(prerequisite) => format!("prerequisite failed: {}", named(prerequisite)),
-        None => field(job, "error").lines().next().unwrap_or_default().to_owned(),
+        None => job.text("error").lines().next().unwrap_or_default().to_owned(),
     };
     let ago = cell(ago.unwrap_or_default(), Tone::Plain);
     job_row(job, Tone::Bad, [ago, cell(error, Tone::Plain)])
 }
 
-fn field<'a>(job: &'a JobSummary, name: &str) -> &'a str {
-    job.fields.get(name).map_or("", String::as_str)
-}
-
 /// The name of a job, or its id: eight characters of a generated one.
 fn named(job: &JobSummary) -> String {
-    match (field(job, "name"), job.id.as_str()) {
+    match (job.text("name"), job.id.as_str()) {
         ("", id) if JobId::is_uuid(id) => id[..8].to_owned(),
         ("", id) => id.to_owned(),
         (name, _) => name.to_owned(),
@@ -293,7 +256,7 @@ mod tests {
 
     #[test]
     fn running_job_shows_its_time_and_progress_without_control_characters() {
-        let rows = Pane::Running.rows(&screen_data(), QueueOrder::Name, "");
+        let rows = Pane::Running.rows(&screen_data(), 0, "");
         let shown =
             ["7f9c2ba4", "osis", "12.00s", "[#####.....]  50% half\\u{1b}[2J", "osis:default:1"];
         assert_eq!(texts(&rows[0]), shown);
@@ -301,7 +264,7 @@ mod tests {
 
     #[test]
     fn failure_shows_the_first_line_of_its_error() {
-        let rows = Pane::Failures.rows(&screen_data(), QueueOrder::Name, "");
+        let rows = Pane::Failures.rows(&screen_data(), 0, "");
         assert_eq!(texts(&rows[0])[3], "no such file");
     }
 
@@ -319,14 +282,12 @@ mod tests {
             queue("type:osis", 1, 0, 9),
             queue("type:python", 7, 1, 2),
         ];
-        let mut order = QueueOrder::default();
         let mut seen = Vec::new();
-        for _ in 0..4 {
+        for (order, (word, _)) in ORDERS.iter().enumerate() {
             let rows = Pane::Queues.rows(&snapshot, order, "");
             let names: Vec<&str> =
                 rows.iter().map(|row| row.key.trim_start_matches("type:")).collect();
-            seen.push(format!("{}: {}", order.word(), names.join(" ")));
-            order = order.next();
+            seen.push(format!("{word}: {}", names.join(" ")));
         }
         assert_eq!(
             seen,
@@ -337,7 +298,6 @@ mod tests {
                 "wait: osis python bash",
             ]
         );
-        assert_eq!(order, QueueOrder::Name);
     }
 
     #[test]
@@ -358,8 +318,8 @@ mod tests {
 
     #[test]
     fn filter_leaves_the_rows_that_have_it_in_a_cell() {
-        let rows = Pane::Failures.rows(&screen_data(), QueueOrder::Name, "TIMED");
+        let rows = Pane::Failures.rows(&screen_data(), 0, "TIMED");
         assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["early"]);
-        assert!(Pane::Queues.rows(&screen_data(), QueueOrder::Name, "python").is_empty());
+        assert!(Pane::Queues.rows(&screen_data(), 0, "python").is_empty());
     }
 }

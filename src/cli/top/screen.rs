@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::job_view::JobView;
 use super::jobs_view::{JobsView, JobsWanted};
-use super::panes::{ListRow, Pane, QueueOrder};
+use super::panes::{ListRow, ORDERS, Pane};
 use super::screen_data::ScreenData;
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::ActorState;
@@ -76,7 +76,8 @@ pub(super) struct Screen {
     focus: usize,
     /// The selected row of each list: its place, and the name of what it shows.
     selected: [(usize, Option<String>); 5],
-    pub(super) order: QueueOrder,
+    /// The place of the order of the queues in [`ORDERS`].
+    pub(super) order: usize,
     pub(super) filter: String,
     pub(super) is_typing: bool,
     /// The list of jobs that is shown, or stands behind the job.
@@ -277,7 +278,7 @@ impl Screen {
             }
             KeyCode::Char('l') => return self.open_jobs(None),
             KeyCode::Char('o') => {
-                self.order = self.order.next();
+                self.order = (self.order + 1) % ORDERS.len();
                 self.select_again();
             }
             KeyCode::Char('p') => return self.pause(),
@@ -358,13 +359,8 @@ impl Screen {
 
     fn drain(&self) -> Option<Act> {
         let key = self.selected_key().filter(|_| self.focus() == Pane::Actors)?;
-        let of = self
-            .snapshot
-            .as_ref()?
-            .snapshot
-            .actors
-            .iter()
-            .find(|of| of.actor.to_string() == key)?;
+        let mut actors = self.snapshot.as_ref()?.snapshot.actors.iter();
+        let of = actors.find(|of| of.actor.to_string() == key)?;
         let actor = of.actor.clone();
         match of.presence.state {
             ActorState::Ready => Some(Act::Drain(actor)),

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use super::SnapshotSource;
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
-use crate::view::{HealthRules, LatestJobs, NamespaceHealth, Snapshot};
+use crate::view::{LatestJobs, NamespaceHealth, Snapshot};
 
 /// The running jobs and the failures that are read, the newest of each.
 pub(super) const JOBS_MAX: usize = 200;
@@ -36,12 +37,10 @@ struct Counted {
 impl ScreenData {
     /// Reads it. The rates come from the snapshot before.
     pub(super) async fn read(
-        client: &Client,
-        address: &str,
-        rules: &HealthRules,
+        SnapshotSource { client, address, rules, .. }: &SnapshotSource,
         before: Option<&Self>,
     ) -> Result<Self, Error> {
-        let snapshot = Snapshot::read(client, address.to_owned()).await?;
+        let snapshot = Snapshot::read(client, address.clone()).await?;
         let types: Vec<ScriptType> =
             snapshot.types.iter().map(|of| of.script_type.clone()).collect();
         let counted = Counted::read(client, &types).await?;
@@ -49,8 +48,8 @@ impl ScreenData {
             latest: LatestJobs::read(client, JOBS_MAX).await?,
             health: NamespaceHealth::of(&snapshot, rules),
             rates: before.map(|before| {
-                let seconds = counted.seconds_since(&before.counted);
-                smoothed(counted.since(&before.counted), before.rates, seconds)
+                let (now, seconds) = counted.since(&before.counted);
+                smoothed(now, before.rates, seconds)
             }),
             counted,
             snapshot,
@@ -72,15 +71,12 @@ impl Counted {
         Ok(Self { at: Instant::now(), jobs: ["submitted", "finished", "failed"].map(sum) })
     }
 
-    fn seconds_since(&self, before: &Self) -> f64 {
-        self.at.duration_since(before.at).as_secs_f64().max(0.001)
-    }
-
+    /// Returns the rates since then, and the seconds.
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
-    fn since(&self, before: &Self) -> Rates {
-        let seconds = self.seconds_since(before);
+    fn since(&self, before: &Self) -> (Rates, f64) {
+        let seconds = self.at.duration_since(before.at).as_secs_f64().max(0.001);
         let jobs = |of: usize| self.jobs[of].saturating_sub(before.jobs[of]);
-        std::array::from_fn(|of| jobs(of) as f64 / seconds)
+        (std::array::from_fn(|of| jobs(of) as f64 / seconds), seconds)
     }
 }
 
@@ -92,6 +88,7 @@ pub(super) mod tests {
     use super::*;
     use crate::proto::job::JobStatus;
     use crate::store::JobSummary;
+    use crate::view::HealthRules;
     use crate::view::snapshot::tests::healthy_snapshot;
 
     pub(in super::super) fn job(
@@ -147,6 +144,6 @@ pub(super) mod tests {
         let at = Instant::now();
         let before = Counted { at, jobs: [10, 9, 4] };
         let after = Counted { at: at + Duration::from_secs(2), jobs: [30, 10, 0] };
-        assert_eq!(format!("{:?}", after.since(&before)), "[10.0, 0.5, 0.0]");
+        assert_eq!(format!("{:?}", after.since(&before).0), "[10.0, 0.5, 0.0]");
     }
 }

@@ -1,8 +1,29 @@
-//! The help of `hero` itself: its commands in groups, by what a person wants to do.
+//! The help: of `hero` itself its commands in groups, by what a person wants to do; of commands that submit a job the sections
+//! of their options.
 
 use clap::Command;
 
 use super::table::wrapped;
+use crate::proto::job::Setting;
+
+pub(super) const WHAT: &str = "What";
+pub(super) const WHEN: &str = "When";
+pub(super) const WHERE: &str = "Where";
+pub(super) const LIMITS: &str = "Limits";
+pub(super) const FILES: &str = "Files and output";
+pub(super) const MANY: &str = "Many jobs";
+
+const SECTIONS: [(&str, &str); 5] = [
+    (WHAT, "uses script_digest type extension name id tag caller context env secret"),
+    (
+        WHEN,
+        "at after after_any priority retries backoff retry_if discard_if expires expect_within unique_key unique_for \
+         unique_by on_duplicate debounce debounce_max",
+    ),
+    (WHERE, "group instance where fallback concurrent shard_key"),
+    (LIMITS, "timeout slow_after memory job_memory cpu_time network limit_key"),
+    (FILES, "log_path output_overflow retention durable reply reply_format notify traceparent"),
+];
 
 const NAME_CHARS: usize = 11;
 
@@ -19,6 +40,13 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Scripts and tools", &["script", "osis", "mcp", "completions"]),
 ];
+
+/// Returns the place and the title of the section of a setting; `None` if it has none.
+pub(super) fn section(setting: &Setting) -> Option<(usize, &'static str)> {
+    let has = |words: &str| words.split(' ').any(|word| word == setting.word);
+    let place = SECTIONS.iter().position(|(_, words)| has(words))?;
+    Some((place, SECTIONS[place].0))
+}
 
 /// Returns the command with a help that has its commands in groups, in lines of so many columns.
 pub(super) fn grouped(command: Command, columns: usize) -> Command {
@@ -48,6 +76,7 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+    use crate::proto::job::{Entrance, SETTINGS};
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -71,5 +100,14 @@ mod tests {
             let long: Vec<&str> = help.lines().filter(|line| line.len() > columns).collect();
             assert_eq!(long, [] as [&str; 0]);
         }
+    }
+
+    #[test]
+    fn every_setting_of_the_command_line_has_a_section() {
+        let all = SETTINGS.iter();
+        let shown = all.filter(|setting| setting.absent_at(Entrance::CommandLine).is_none());
+        let without: Vec<&str> =
+            shown.filter(|of| section(of).is_none()).map(|of| of.word).collect();
+        assert_eq!(without, [] as [&str; 0], "name them in SECTIONS");
     }
 }

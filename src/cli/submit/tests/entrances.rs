@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Parser;
 
-use super::graph;
+use super::super::graph;
 use crate::cli::job_options::JobOptions;
 use crate::client::{Graph, JobBuilder, job_of_members, members_of_line};
 use crate::config::Config;
