@@ -6,7 +6,7 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
-pub(super) use list::{ActorTable, drain_table, heartbeat, list, live, versions};
+pub(super) use list::{ActorTable, drain_form, heartbeat, list, live, versions};
 
 use super::fields::{Fields, NoQuery};
 use super::layout::{Nav, WebPage};

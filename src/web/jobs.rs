@@ -31,7 +31,7 @@ use crate::rpc::{Scope, on_own_thread};
 pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
 pub(super) use related_jobs::{of_actor, of_machine, of_queue};
-pub(super) use rows::{tags, what_it_is_at};
+pub(super) use rows::{progress, tags, what_it_is_at};
 
 use failures::FailureTable;
 use filter::{AGES, JobListPage, JobsQuery, SIZES};
@@ -239,7 +239,7 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPa
             form method="post" action=(links.to(filter.path())) {
                 (visit.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (table.markup(&found.jobs, Some("job-rows")))
+                (table.of(&found.jobs).live("job-rows", &table.rows(&found.jobs)))
                 @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }

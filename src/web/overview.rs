@@ -40,7 +40,7 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
         @if !visit.is_bound() { (by_minute::section(&now.snapshot.minutes, visit.links())) }
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
-            (queues::table(&visit, &rows, "/", &queues::no_queue()))
+            (queues::form(&visit, &rows, "/", &queues::no_queue()))
         }
         (brokers::section(visit.links(), &now))
         div.cols.half.gap {

@@ -4,6 +4,7 @@ mod input;
 mod list;
 mod number;
 mod state;
+mod table;
 mod time;
 
 pub(super) use input::{
@@ -11,9 +12,10 @@ pub(super) use input::{
     with_value,
 };
 pub(super) use list::{
-    Paged, bar, bulk, columns, data_table, empty, empty_row, first_line, group_row, head, id_link,
-    live_table, pager, pick, pick_all, short_id, shortened, table,
+    Paged, bar, bulk, empty, first_line, head, id_link, page_link, pager, row_button, short_id,
+    shortened, tick, type_link,
 };
 pub(super) use number::{count, meter, percent, percent_of, rate, things};
 pub(super) use state::{ShownState, glyph, sign};
-pub(super) use time::{ago, duration, elapsed, instant, time_of, until, was, was_at};
+pub(super) use table::PageTable;
+pub(super) use time::{ago, ago_or_dash, duration, elapsed, instant, time_of, until, was, was_at};

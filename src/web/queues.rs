@@ -12,7 +12,7 @@ use super::fields::{Fields, NoQuery};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{bar, count, duration, head, rate, sign, things};
+use super::parts::{bar, count, duration, head, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -24,7 +24,7 @@ use crate::store::QueueState;
 use crate::view::health::lacks_actor;
 use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, start_of};
 
-pub(super) use list::{list, live, no_queue, part_of, table};
+pub(super) use list::{form, list, live, no_queue, part_of};
 
 pub(super) struct QueueRow<'a> {
     pub(super) state: &'a QueueState,
@@ -44,10 +44,6 @@ impl QueueRow<'_> {
     /// Returns true if its first job waits for longer than the threshold.
     pub(super) fn is_long_wait(&self) -> bool {
         self.health.problem(ProblemKind::QueueWait).is_some()
-    }
-
-    fn id(&self) -> String {
-        format!("q-{}", self.state.queue)
     }
 
     fn sign(&self) -> Markup {
@@ -79,37 +75,6 @@ impl QueueRow<'_> {
 
     fn turn(&self) -> (&'static str, &'static str) {
         if self.state.paused { ("Resume", "resume") } else { ("Pause", "pause") }
-    }
-
-    pub(super) fn markup(&self, links: &SiteLinks) -> Markup {
-        let (name, state) = (self.state.queue.to_string(), self.state);
-        let (word, verb) = self.turn();
-        html! {
-            tr role="row" id=(self.id()) {
-                td.m1 role="cell" {
-                    a.id href=(links.page("queues", &name)) { (name) }
-                    @if let Some(selector) = &state.selector { " " span.faint { (selector) } }
-                }
-                td.mr role="cell" { (self.sign()) }
-                td.num.m5 role="cell" { (count(state.depth)) span.only-n.faint { " waiting" } }
-                td.num.wide role="cell" {
-                    @if state.held == 0 { span.faint { "0" } } @else { (count(state.held)) }
-                }
-                td.num.m6 role="cell" {
-                    @if state.oldest_wait.is_some() { span.only-n.faint { "first for " } }
-                    (self.wait())
-                }
-                td.num.wide role="cell" {
-                    (state.type_throughput_per_s.map_or_else(|| "–".to_owned(), rate))
-                }
-                td.num.wide role="cell" { (count(self.actors)) }
-                td.num.wide role="cell" {
-                    @if self.may_operate {
-                        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -97,7 +97,7 @@ async fn of(
                 @else if jobs.is_empty() {
                     p.dim { "None among the latest " (things(found.searched as u64, "job")) "." }
                 }
-                @else { (table.markup(&jobs, None)) }
+                @else { (table.of(&jobs).markup()) }
             }
         });
     }
