@@ -11,8 +11,8 @@ use super::fields::{Fields, NoQuery};
 use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
 use super::parts::{
-    PageTable, ShownState, ago, bar, count, head, id_link, page_link, sign, things, time_of, until,
-    was_at,
+    PageTable, ShownState, ago, bar, count, fact_list, head, id_link, page_link, sign, things,
+    time_of, until, was_at,
 };
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -198,53 +198,49 @@ fn graph_section(plan: &CronGraph) -> Markup {
 }
 
 fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
-    html! {
-        section {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "Schedule" } dd { code { (job.schedule) } " " (job.time_zone) }
-                dt { "Type" } dd { (job.type_words()) }
-                dt { "File" }
-                dd {
-                    code { (job.file) }
-                    @if let Some(who) = &job.added_by { " by " (who) }
-                }
-                dt { "Catch up" } dd { (job.catch_up) }
-                dt { "Overlap" } dd { (job.overlap) }
-                dt { "Last" } dd { (last(job, links, now)) }
-                @if let Some(spread) = &job.spread {
-                    dt { "Spread" }
-                    dd {
-                        @if let Some(own) = spread.own_s { (seconds(own)) " of at most " }
-                        @else { "by machine, at most " }
-                        (seconds(spread.most_s))
-                    }
-                }
-                @if let Some(every) = job.every {
-                    dt { "Every" } dd { (every.as_str()) ", " (job.window.to_string()) }
-                }
-                @if let Some(calendar) = &job.calendar { dt { "Calendar" } dd { (calendar) } }
-                dt { "Succeeded" } dd { (succeeded(job, now)) }
-                @if let Some(at) = &job.failed_at {
-                    dt { "Failed" }
-                    dd {
-                        @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "not submitted" }
-                        " " span.faint { (was_at(at, now)) } " "
-                        @if let Some(text) = &job.failed_why { (text) }
-                    }
-                }
-                @if let Some(took) = job.duration_s {
-                    dt { "Duration" } dd { (brief(Duration::from_secs_f64(took.clamp(0.0, 1e9)))) }
-                }
-                @if let Some(at) = job.overdue_at.as_deref().and_then(time_of).filter(|at| *at > now) {
-                    dt { "Overdue" } dd { (until(at, now)) }
-                }
-                dt { "Missed" } dd { (count(job.missed)) }
-                dt { "Firings" } dd { (count(job.fired)) }
-                dt { "Left out" } dd { (count(job.left_out)) }
+    let terms = html! {
+        dt { "Schedule" } dd { code { (job.schedule) } " " (job.time_zone) }
+        dt { "Type" } dd { (job.type_words()) }
+        dt { "File" }
+        dd {
+            code { (job.file) }
+            @if let Some(who) = &job.added_by { " by " (who) }
+        }
+        dt { "Catch up" } dd { (job.catch_up) }
+        dt { "Overlap" } dd { (job.overlap) }
+        dt { "Last" } dd { (last(job, links, now)) }
+        @if let Some(spread) = &job.spread {
+            dt { "Spread" }
+            dd {
+                @if let Some(own) = spread.own_s { (seconds(own)) " of at most " }
+                @else { "by machine, at most " }
+                (seconds(spread.most_s))
             }
         }
-    }
+        @if let Some(every) = job.every {
+            dt { "Every" } dd { (every.as_str()) ", " (job.window.to_string()) }
+        }
+        @if let Some(calendar) = &job.calendar { dt { "Calendar" } dd { (calendar) } }
+        dt { "Succeeded" } dd { (succeeded(job, now)) }
+        @if let Some(at) = &job.failed_at {
+            dt { "Failed" }
+            dd {
+                @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "not submitted" }
+                " " span.faint { (was_at(at, now)) } " "
+                @if let Some(text) = &job.failed_why { (text) }
+            }
+        }
+        @if let Some(took) = job.duration_s {
+            dt { "Duration" } dd { (brief(Duration::from_secs_f64(took.clamp(0.0, 1e9)))) }
+        }
+        @if let Some(at) = job.overdue_at.as_deref().and_then(time_of).filter(|at| *at > now) {
+            dt { "Overdue" } dd { (until(at, now)) }
+        }
+        dt { "Missed" } dd { (count(job.missed)) }
+        dt { "Firings" } dd { (count(job.fired)) }
+        dt { "Left out" } dd { (count(job.left_out)) }
+    };
+    fact_list(None, &terms)
 }
 
 pub(super) async fn all_firings(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {

@@ -15,9 +15,7 @@ use super::fields::PageQuery;
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, LiveParts, filters_of};
-use super::parts::{
-    ShownState, count, empty, filter_choice, head, or_any, pager, search, things, with_value,
-};
+use super::parts::{ShownState, count, empty, filter_choice, head, or_any, pager, search, things};
 use super::relations;
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -196,18 +194,18 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
             }
             (search("text", "Id, name, tag or error", "Id, name, tag or error", value("text")))
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
-            label.opt { "Type " (choice("script_type", value("type"), types)) }
+            label.opt { "Type " (filter_choice("script_type", types, value("type"))) }
             label.opt {
                 "Queue "
                 @if queues.len() > QUEUES_MAX {
                     input name="queue" size="14" placeholder="any" value=(value("queue"));
                 } @else {
-                    (choice("queue", value("queue"), or_any("any", queues.iter().map(String::as_str))))
+                    (filter_choice("queue", or_any("any", queues.iter().map(String::as_str)), value("queue")))
                 }
             }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(value("caller")); }
-            label.opt { "Created " (choice("since", value("since"), AGES)) }
-            label.opt { "Ended " (choice("ended_since", value("ended_since"), AGES)) }
+            label.opt { "Created " (filter_choice("since", AGES, value("since"))) }
+            label.opt { "Ended " (filter_choice("ended_since", AGES, value("ended_since"))) }
             label.opt { "Tag " input name="tags" size="8" placeholder="any" value=(value("tags")); }
             @for (row, value) in further {
                 label.opt { (row.label) " " input name=(row.name) size="18" value=(value); }
@@ -215,17 +213,6 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
             button.opt { "Filter" }
         }
     }
-}
-
-/// Returns a choice; a value that the options lack is added to them.
-fn choice<'a>(
-    name: &str,
-    value: &'a str,
-    options: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Markup {
-    let options: Vec<(&str, &str)> = options.into_iter().collect();
-    let end = options.len();
-    filter_choice(name, with_value(options, end, value), value)
 }
 
 fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {

@@ -9,11 +9,10 @@ mod time;
 
 pub(super) use input::{
     Confirm, confirm, described, filter_choice, given, labelled, options, or_any, search, select,
-    with_value,
 };
 pub(super) use list::{
-    Paged, bar, bulk, empty, first_line, head, id_link, page_link, pager, row_button, short_id,
-    shortened, tick, type_link,
+    Paged, bar, bulk, correction_head, empty, fact_list, first_line, head, id_link, page_link,
+    pager, row_button, short_id, shortened, tick, type_link,
 };
 pub(super) use number::{count, meter, percent, percent_of, rate, things};
 pub(super) use state::{ShownState, glyph, sign};

@@ -12,7 +12,7 @@ use super::fields::{Fields, NoQuery};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{bar, count, duration, head, sign, things};
+use super::parts::{count, duration, fact_list, head, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -180,22 +180,18 @@ impl QueueRow<'_> {
 fn facts(links: &SiteLinks, row: &QueueRow) -> Markup {
     let script_type = row.state.queue.target.script_type();
     let wait = row.state.oldest_wait.map_or_else(|| "–".to_owned(), duration);
-    html! {
-        section #facts {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "State" } dd { (row.sign()) }
-                @if let Some(selector) = &row.state.selector { dt { "Where" } dd.mono { (selector) } }
-                dt { "Depth" } dd { (count(row.state.depth)) }
-                dt { "Held" } dd { (count(row.state.held)) }
-                dt { "First" } dd { "has waited " (wait) }
-                dt { "Type" }
-                dd { a href=(links.with("/jobs", &[("type", script_type.as_str())])) { (script_type) } }
-                dt { "Actors" }
-                dd { a href=(links.with("/actors", &[("type", script_type.as_str())])) { (count(row.actors)) } }
-            }
-        }
-    }
+    let terms = html! {
+        dt { "State" } dd { (row.sign()) }
+        @if let Some(selector) = &row.state.selector { dt { "Where" } dd.mono { (selector) } }
+        dt { "Depth" } dd { (count(row.state.depth)) }
+        dt { "Held" } dd { (count(row.state.held)) }
+        dt { "First" } dd { "has waited " (wait) }
+        dt { "Type" }
+        dd { a href=(links.with("/jobs", &[("type", script_type.as_str())])) { (script_type) } }
+        dt { "Actors" }
+        dd { a href=(links.with("/actors", &[("type", script_type.as_str())])) { (count(row.actors)) } }
+    };
+    fact_list(None, &terms)
 }
 
 fn actions(visit: &Visit, row: &QueueRow) -> Markup {

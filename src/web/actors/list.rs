@@ -21,6 +21,7 @@ use crate::proto::message::ActorState;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
 
+const STATES: [&str; 4] = ["ready", "draining", "holding", "foreign"];
 /// A heartbeat that is younger needs no number.
 const RECENT_S: u64 = 10;
 
@@ -217,22 +218,15 @@ fn busy<'a>(actors: impl Iterator<Item = &'a PresenceOf>) -> (usize, usize) {
 }
 
 fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
-    let mut types: Vec<&str> =
-        now.snapshot.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
-    types.dedup();
+    let types = now.snapshot.actors.iter().map(|of| of.actor.script_type.as_str());
+    let types: BTreeSet<&str> = types.collect();
     let actors = now.snapshot.actors.iter();
     let hosts: BTreeSet<&str> = actors.map(|of| of.presence.hostname.as_str()).collect();
-    let hosts: Vec<&str> = hosts.into_iter().collect();
-    let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
-        html! {
-            label { (label) " " (filter_choice(name, or_any("any", values.iter().copied()), chosen)) }
-        }
-    };
     html! {
         form.filters method="get" action=(links.to("/actors")) {
-            (choice("Type", "type", &types, &filter.script_type))
-            (choice("Machine", "host", &hosts, &filter.host))
-            (choice("State", "state", &["ready", "draining", "holding", "foreign"], &filter.state))
+            label { "Type " (filter_choice("type", or_any("any", types), &filter.script_type)) }
+            label { "Machine " (filter_choice("host", or_any("any", hosts), &filter.host)) }
+            label { "State " (filter_choice("state", or_any("any", STATES), &filter.state)) }
             button.plain { "Filter" }
             @if !filter.is_off() { a href=(links.to("/actors")) { "Clear the filters" } }
         }

@@ -14,7 +14,6 @@ use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
     PageTable, Paged, bar, count, filter_choice, head, meter, or_any, row_button, things, tick,
-    with_value,
 };
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
@@ -105,12 +104,10 @@ impl<'a> ShownMachines<'a> {
         let mut labels: Vec<(&str, &str)> =
             labels_to_group_by(&self.all).into_iter().map(|name| (name, name)).collect();
         labels.push((groups::NOTHING, "nothing"));
-        let types: Vec<_> = or_any("any", types).collect();
-        let end = types.len();
         html! {
             form.filters method="get" action=(links.to("/machines")) role="search" aria-label="Filter machines" {
-                label { "By " (filter_choice("by", with_value(labels, 0, by), by)) }
-                label { "Type " (filter_choice("type", with_value(types, end, &filter.script_type), &filter.script_type)) }
+                label { "By " (filter_choice("by", labels, by)) }
+                label { "Type " (filter_choice("type", or_any("any", types), &filter.script_type)) }
                 label { "State " (filter_choice("state", or_any("any", STATES), &filter.state)) }
                 label.grow {
                     span.sr { "Labels match" }

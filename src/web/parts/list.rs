@@ -53,6 +53,23 @@ pub(in crate::web) fn head(title: &str, line: &Markup, actions: &Markup) -> Mark
     }
 }
 
+/// Returns the head of a form that corrects a thing, below the links to the list and to the thing.
+pub(in crate::web) fn correction_head(
+    list: &Markup,
+    (label, href): (&str, &str),
+    line: &str,
+) -> Markup {
+    html! {
+        div.head {
+            div {
+                p.crumb { (list) " / " a href=(href) { (label) } " / Correct" }
+                h1.plain-h { "Correct " (label) }
+                p.meta { (line) }
+            }
+        }
+    }
+}
+
 /// Returns a heading of a section, with a link at its right.
 pub(in crate::web) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Markup {
     html! {
@@ -61,6 +78,11 @@ pub(in crate::web) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) 
             @if let Some((text, href)) = link { a href=(href) { (text) } }
         }
     }
+}
+
+/// Returns the section of facts about a thing: terms and their values.
+pub(in crate::web) fn fact_list(link: Option<(&str, &str)>, terms: &Markup) -> Markup {
+    html! { section #facts { (bar("Facts", "", link)) dl.facts { (terms) } } }
 }
 
 /// The rows of a page of a list that is known as a whole.
