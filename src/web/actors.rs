@@ -3,19 +3,12 @@
 mod list;
 
 use axum::extract::Path;
-use maud::{Markup, html};
 use serde_json::json;
 
 pub(super) use list::{ActorTable, drain_form, heartbeat, list, live, versions};
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::LivePart;
 use super::parts::{fact_list, head, meter, sign, things, time_of, was};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::prelude::*;
 use crate::proto::labels::label;
 use crate::proto::message::ActorState;
 use crate::proto::target::Priority;

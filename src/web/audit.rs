@@ -1,15 +1,10 @@
 //! `/audit`: the changes that people and programs made.
 
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
 use super::parts::{PageTable, empty, given, head, was_at};
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::prelude::*;
 use crate::proto::audit::AuditRecord;
 use crate::rpc::results::AuditList;
 

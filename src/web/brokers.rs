@@ -3,17 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
 use super::parts::{PageTable, Paged, ago, bar, count, empty, head, sign, things};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::prelude::*;
 use crate::store::BrokerPresence;
 
 #[derive(Debug, Clone, Default, Deserialize)]

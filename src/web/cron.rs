@@ -4,18 +4,13 @@ use std::time::Duration;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
 use super::parts::{
     PageTable, ShownState, ago, bar, count, fact_list, head, id_link, page_link, sign, things,
     time_of, until, was_at,
 };
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::prelude::*;
 use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::format_duration;
 use crate::proto::cron::CronGraph;

@@ -8,21 +8,14 @@ mod whole;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::doc::JobDoc;
-use super::fields::PageQuery;
 use super::job::read;
 use super::jobs::what_it_is_at;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, LiveParts, filters_of};
 use super::parts::{PageTable, ShownState, bar, duration, was};
+use super::prelude::*;
 use super::relations;
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 

@@ -3,18 +3,13 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
 use super::parts::{
     PageTable, ShownState, count, head, pager, percent_of, short_id, things, was_at,
 };
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::prelude::*;
 use crate::client::GraphDocument;
 use crate::proto::graph::GraphState;
 use crate::rpc::results::ListedGraphs;

@@ -8,19 +8,12 @@ mod related_jobs;
 mod rows;
 
 use axum::response::{IntoResponse, Redirect};
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, LiveParts, filters_of};
 use super::parts::{ShownState, count, empty, filter_choice, head, or_any, pager, search, things};
+use super::prelude::*;
 use super::relations;
 use super::site::Site;
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::PageResult;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
 use crate::rpc::results::JobDocument;

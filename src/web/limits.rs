@@ -1,15 +1,9 @@
 //! `/limits`: each limit with the jobs that run under it and that it holds.
 
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::NoQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, LiveParts};
 use super::parts::{PageTable, count, head};
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::prelude::*;
 use crate::client::LimitDocument;
 use crate::rpc::results::LimitList;
 

@@ -4,20 +4,14 @@ mod list;
 
 use axum::extract::Path;
 use futures_util::{StreamExt, stream};
-use maud::{Markup, html};
 use serde_json::json;
 
 pub(super) use list::{list, live};
 
 use super::actors::{ActorTable, heartbeat, state_sign};
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
-use super::live::LivePart;
 use super::parts::{bar, count, fact_list, head, meter, things, was_at};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult, sentence};
+use super::prelude::*;
+use super::web_error::sentence;
 use crate::client::{MachineActorDocument, MachineDocument};
 use crate::proto::labels::{LabelValue, label};
 use crate::proto::message::ActorState;

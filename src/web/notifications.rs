@@ -1,14 +1,9 @@
 //! `/notifications`: the notifications that are configured, a test of each, and their latest deliveries.
 
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
 use super::parts::{PageTable, empty, head, was_at};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::prelude::*;
 use crate::proto::notification::DeliveryRecord;
 use crate::rpc::results::{ConfiguredNotification, DeliveryList, TestResult};
 

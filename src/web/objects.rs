@@ -1,15 +1,10 @@
 //! `/objects`: the objects that scripts store, by context and type; delete.
 
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, PageQuery};
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
 use super::parts::{Confirm, PageTable, bulk, count, empty, given, head, pager, things, tick};
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::prelude::*;
 use crate::rpc::Scope;
 use crate::rpc::results::{Deleted, ObjectPage, TypeCount, TypeCounts};
 use crate::view::job_csv::plain;

@@ -5,17 +5,10 @@ mod hour;
 mod latest;
 mod wrong;
 
-use maud::{Markup, html};
-
 use super::brokers;
-use super::fields::NoQuery;
-use super::layout::{Nav, WebPage};
-use super::live::LivePart;
 use super::parts::{bar, head, things};
+use super::prelude::*;
 use super::queues::{self, QueueRow};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::PageResult;
 
 /// Numbers that are older are said to be, in seconds. A live page brings new ones within a second.
 const AGE_SHOWN_S: u64 = 2;

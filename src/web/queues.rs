@@ -5,17 +5,10 @@ mod list;
 use std::str::FromStr;
 
 use axum::extract::Path;
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::LivePart;
 use super::parts::{count, duration, fact_list, head, sign, things};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::prelude::*;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;

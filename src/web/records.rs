@@ -1,17 +1,13 @@
 //! `/records`: the log records that brokers store; all of one root in the order of time.
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
 use super::parts::{
     PageTable, empty, filter_choice, head, instant, or_any, pager, search, shortened, things,
     time_of,
 };
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult, sentence};
+use super::prelude::*;
+use super::web_error::sentence;
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
-use maud::{Markup, html};
 use serde::Deserialize;
 
 const ROWS: usize = 100;

@@ -4,17 +4,12 @@ mod form;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, NoQuery, PageQuery};
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
 use super::parts::{PageTable, bar, count, first_line, head, page_link, things, was_at};
+use super::prelude::*;
 use super::submit::DraftError;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::proto::job::JobFiles;
 use crate::proto::line_diff::shown_diff;

@@ -4,18 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
 use super::parts::{
     PageTable, count, duration, empty, filter_choice, given, head, percent_of, things, time_of,
 };
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::prelude::*;
 use crate::client::{
     PeriodStats, PlaceStatsDocument, StatsBy, StatsDocument, TimesDocument, TypeStatsDocument,
 };

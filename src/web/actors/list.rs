@@ -2,20 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::fields::PageQuery;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::SiteLinks;
-use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
     PageTable, Paged, ago, ago_or_dash, bulk, count, elapsed, filter_choice, head, meter, or_any,
     page_link, row_button, things, tick, time_of,
 };
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use super::{machine_link, reason, state_sign, state_word, turn};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;

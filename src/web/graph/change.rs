@@ -4,17 +4,13 @@
 use std::fmt::Write as _;
 
 use axum::extract::Path;
-use maud::html;
 use serde_json::{Map, json};
 
 use super::super::doc::JobDoc;
-use super::super::fields::Fields;
 use super::super::graphs::{address, label};
 use super::super::job::read;
-use super::super::layout::{Nav, WebPage};
 use super::super::parts::{correction_head, things};
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use super::id_alone;
 use crate::client::{GraphChange, GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::FailureCause;

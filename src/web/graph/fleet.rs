@@ -1,14 +1,11 @@
 //! The machines of a job for every one, in cells: those with an equal answer are one cell.
 
 use jiff::Timestamp;
-use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::jobs::what_it_is_at;
-use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, bar, first_line};
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use crate::client::GraphDocument;
 use crate::proto::job::{JobId, JobStatus};
 use crate::view::{EqualAnswers, FleetAnswer, answered_error};

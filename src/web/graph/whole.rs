@@ -4,22 +4,16 @@ use std::collections::HashMap;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::super::doc::{JobDoc, OUTCOME};
-use super::super::fields::PageQuery;
 use super::super::graphs::{address, counts, done_bar, label, page_params, state};
 use super::super::jobs::what_it_is_at;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::{SiteLinks, encoded};
-use super::super::live::{LivePart, LiveParts, filters_of};
+use super::super::links::encoded;
 use super::super::parts::{PageTable, ShownState, bar, id_link, pager, things, was_at};
+use super::super::prelude::*;
 use super::super::relations;
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
 use super::fleet::FleetGrid;
 use super::{JOBS_MAX, VisibleGraph, figure, id_alone, of, took, zoom_links};

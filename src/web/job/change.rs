@@ -2,16 +2,11 @@
 //! ended job again with a corrected one, or changes a job that has not started.
 
 use axum::extract::Path;
-use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::fields::Fields;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::{SiteLinks, page_of};
 use super::super::parts::{bar, correction_head};
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use super::{parsed, read};
 use crate::proto::job::{AskedWait, JobId, JobStatus};
 use crate::rpc::results::JobChangeResult;

@@ -7,16 +7,13 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::fields::NoQuery;
 use super::super::jobs::{attachment, tags};
-use super::super::links::{SiteLinks, encoded};
+use super::super::links::encoded;
 use super::super::parts::{bar, duration, fact_list, short_id, until, was};
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature, STDIN};
 use crate::proto::pattern::matches_name;
 use crate::proto::units::readable_size;

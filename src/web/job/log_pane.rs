@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::doc::JobDoc;
-use super::super::links::{SiteLinks, page_of};
 use super::super::parts::given;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use super::attempts::ShownAttempt;
 use crate::client::Client;
 use crate::proto::job::{JobId, JobStatus};

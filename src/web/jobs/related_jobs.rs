@@ -1,13 +1,10 @@
 //! The jobs of an actor, of a machine and of a queue, for their pages.
 
 use jiff::tz::TimeZone;
-use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::parts::{bar, things};
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use super::rows::JobRows;
 use crate::client::MachineDocument;
 use crate::proto::job::JobStatus;

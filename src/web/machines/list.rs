@@ -4,20 +4,12 @@ mod groups;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use maud::{Markup, html};
-
 use self::groups::{MachineGroup, MachinesQuery, grouped, labels_to_group_by};
 use super::super::actors::{ActorTable, drain_form, heartbeat, state_sign, versions};
-use super::super::fields::PageQuery;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::SiteLinks;
-use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
     PageTable, Paged, bar, count, filter_choice, head, meter, or_any, row_button, things, tick,
 };
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use super::{free, load, may_change, state_word, verbs, waits};
 use crate::client::{MachineDocument, machines_of};
 use crate::proto::labels::{GIVEN_LABELS, label};

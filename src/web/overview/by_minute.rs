@@ -1,11 +1,9 @@
 //! The last hour by minute: the jobs that ended, stacked by their ends, as bars that lead to them, and as a table.
 
 use jiff::{SignedDuration, Timestamp};
-use maud::{Markup, html};
 
-use super::super::links::SiteLinks;
-use super::super::live::LivePart;
 use super::super::parts::{PageTable, bar, count, duration, instant};
+use super::super::prelude::*;
 use crate::view::Minute;
 
 const WIDTH: u64 = 1200;

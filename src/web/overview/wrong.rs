@@ -1,10 +1,7 @@
 //! The problems of the namespace now, each with the page that shows more of it.
 
-use maud::{Markup, html};
-
-use super::super::links::SiteLinks;
 use super::super::parts::{count, glyph};
-use super::super::snapshot::SiteSnapshot;
+use super::super::prelude::*;
 use super::super::web_error::sentence;
 use crate::config::Config;
 use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Severity, Subject};

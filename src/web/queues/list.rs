@@ -1,18 +1,11 @@
 //! The list of queues: its filters, its pages and its rows.
 
-use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::fields::PageQuery;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::SiteLinks;
-use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
     PageTable, Paged, count, filter_choice, head, page_link, rate, row_button, search, things,
 };
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use super::{QueueRow, rows};
 use crate::proto::pauses::PauseRule;
 use crate::rpc::Scope;
