@@ -116,5 +116,11 @@ mod tests {
             waits.into_iter().collect::<Vec<_>>(),
             [("m1", of(7, 3)), ("m2", of(5, 3)), ("m3", of(11, 0))]
         );
+        let mut foreign = on("osis-default-3", "m3");
+        foreign.presence.boot_id = None;
+        snapshot.actors = vec![foreign];
+        let claimed = snapshot.claimed_queues(&[]);
+        let of_expression = claimed.iter().find(|of| of.state.depth == 11).expect("a queue");
+        assert!(of_expression.machines.is_empty(), "another program reads no expression");
     }
 }
