@@ -139,8 +139,8 @@ fn zoom_links(page: &str, at: GraphZoom) -> Markup {
         nav.zoom aria-label="Size of the drawing" {
             "Size "
             @for zoom in GraphZoom::ALL {
-                a href={ (page) "?zoom=" (zoom) "#figure" }
-                    aria-current=[(zoom == at).then_some("true")] { (zoom.label()) }
+                a href={ (page) "?zoom=" (zoom.word) "#figure" }
+                    aria-current=[(zoom == at).then_some("true")] { (zoom.label) }
             }
         }
     }
