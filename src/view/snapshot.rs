@@ -269,7 +269,7 @@ impl<'a, T: Copy> Claims<'a, T> {
     }
 }
 
-/// Returns the labels of a live actor that claims from queues of expressions too: those of other programs do not.
+/// Returns the labels of a live actor that claims from queues of expressions too. An actor of another program does not.
 pub(super) fn claiming_labels(of: &PresenceOf) -> Option<&Labels> {
     of.presence.boot_id.as_ref().map(|_| &of.presence.labels)
 }

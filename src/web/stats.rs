@@ -151,7 +151,7 @@ struct StatsRow<'a> {
     submitted: u64,
     finished: u64,
     failed: u64,
-    /// Those that were stopped or replaced.
+    /// The jobs that were stopped or replaced.
     cancelled: u64,
     wait: &'a TimesDocument,
     run: &'a TimesDocument,

@@ -5,7 +5,7 @@ use maud::{Markup, Render, html};
 use super::input::given;
 use super::list::empty;
 
-struct Column<'a, T> {
+struct TableColumn<'a, T> {
     head: Markup,
     /// The classes of its cells.
     classes: String,
@@ -17,7 +17,7 @@ pub(in crate::web) struct PageTable<'a, T> {
     items: &'a [T],
     classes: &'a str,
     caption: &'a str,
-    columns: Vec<Column<'a, T>>,
+    columns: Vec<TableColumn<'a, T>>,
     /// The ids of its rows, if it is changed while the page is open.
     id: Box<dyn Fn(&T) -> Option<String> + 'a>,
     is_at: Box<dyn Fn(&T) -> bool + 'a>,
@@ -50,7 +50,7 @@ impl<'a, T> PageTable<'a, T> {
             }
         };
         let classes = joined(all().filter(|class| !is_width(class)).collect());
-        self.columns.push(Column { head, classes, cell: Box::new(cell) });
+        self.columns.push(TableColumn { head, classes, cell: Box::new(cell) });
         self
     }
 
@@ -77,7 +77,7 @@ impl<'a, T> PageTable<'a, T> {
             }
         };
         if is_shown {
-            self.columns.push(Column { head, classes: "m0".to_owned(), cell: Box::new(tick) });
+            self.columns.push(TableColumn { head, classes: "m0".to_owned(), cell: Box::new(tick) });
         }
         self
     }
@@ -121,7 +121,7 @@ impl<'a, T> PageTable<'a, T> {
     fn tr(&self, item: &T) -> Markup {
         html! {
             tr.at[(self.is_at)(item)] role="row" id=[(self.id)(item)] {
-                @for Column { classes, cell, .. } in &self.columns {
+                @for TableColumn { classes, cell, .. } in &self.columns {
                     td class=[given(classes)] role="cell" { (cell(item)) }
                 }
             }
