@@ -28,6 +28,7 @@ mod notifications;
 mod objects;
 mod overview;
 mod parts;
+mod prelude;
 mod queues;
 mod records;
 mod relations;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Snapshot;
+use super::snapshot::{Claims, claiming_labels};
 use crate::proto::labels::{Labels, label};
-use crate::proto::selector::Selector;
-use crate::proto::target::{ActorId, Target};
-use crate::store::{PresenceOf, QueueState, SeenActor};
+use crate::store::{QueueState, SeenActor};
 
 /// A queue with waiting jobs, and the machines whose actors claim from it.
 #[derive(Debug, Clone)]
@@ -25,65 +24,25 @@ pub struct MachineWaits {
     pub shared: u64,
 }
 
-struct Claimant<'a> {
-    machine: &'a str,
-    actor: &'a ActorId,
-    labels: &'a Labels,
-}
-
-impl<'a> Claimant<'a> {
-    fn of(actor: &'a ActorId, labels: &'a Labels) -> Self {
-        let machine = label(labels, "machine").map_or("", |machine| machine.as_str());
-        Self { machine, actor, labels }
-    }
-
-    fn matches(&self, target: &Target, selector: Option<&Selector>) -> bool {
-        self.actor.script_type == *target.script_type()
-            && selector.is_some_and(|of| of.matches(self.labels))
-    }
-}
-
-/// Actors by the targets that they claim from without an expression.
-type ByTarget<'a> = BTreeMap<Target, BTreeSet<&'a str>>;
-
-fn by_target<'a>(claimants: &[Claimant<'a>]) -> ByTarget<'a> {
-    let mut targets = ByTarget::new();
-    for of in claimants {
-        for target in of.actor.targets_with(&[]) {
-            targets.entry(target).or_default().insert(of.machine);
-        }
-    }
-    targets
+fn machine(labels: &Labels) -> &str {
+    label(labels, "machine").map_or("", |machine| machine.as_str())
 }
 
 impl Snapshot {
     /// Returns the queues that have waiting jobs, with the machines that claim them. `seen` are the actors that machines
     /// had, also while these are absent.
     pub fn claimed_queues<'a>(&'a self, seen: &'a [SeenActor]) -> Vec<ClaimedQueue<'a>> {
-        let live: Vec<Claimant> = self
-            .actors
-            .iter()
-            .map(|PresenceOf { actor, presence }| Claimant::of(actor, &presence.labels))
-            .collect();
-        let seen: Vec<Claimant> =
-            seen.iter().map(|of| Claimant::of(&of.actor, &of.labels)).collect();
-        let (of_live, of_seen) = (by_target(&live), by_target(&seen));
-        let claimed = |state: &QueueState, all: &[Claimant<'a>], targets: &ByTarget<'a>| {
-            let target = &state.queue.target;
-            if target.selector().is_none() {
-                return targets.get(target).cloned().unwrap_or_default();
-            }
-            let selector = state.selector();
-            let matching = all.iter().filter(|of| of.matches(target, selector.as_ref()));
-            matching.map(|of| of.machine).collect()
-        };
+        let live = self.actors.iter();
+        let live = Claims::of(
+            live.map(|of| (&of.actor, claiming_labels(of), machine(&of.presence.labels))),
+        );
+        let seen =
+            Claims::of(seen.iter().map(|of| (&of.actor, Some(&of.labels), machine(&of.labels))));
         let waiting = self.queues.iter().map(|(state, _)| state).filter(|state| state.depth > 0);
         let claimed = waiting.map(|state| {
-            let mut machines = claimed(state, &live, &of_live);
-            if machines.is_empty() {
-                machines = claimed(state, &seen, &of_seen);
-            }
-            ClaimedQueue { state, machines }
+            let machines = Some(live.of_queue(state)).filter(|machines| !machines.is_empty());
+            let machines = machines.unwrap_or_else(|| seen.of_queue(state));
+            ClaimedQueue { state, machines: machines.into_iter().collect() }
         });
         claimed.collect()
     }
@@ -109,6 +68,7 @@ mod tests {
     use super::super::snapshot::tests::{healthy_snapshot, presence};
     use super::*;
     use crate::proto::message::ActorState;
+    use crate::proto::selector::Selector;
 
     fn labels(machine: &str) -> Labels {
         let json = serde_json::json!({ "machine": machine, "role": "web" });
@@ -156,5 +116,11 @@ mod tests {
             waits.into_iter().collect::<Vec<_>>(),
             [("m1", of(7, 3)), ("m2", of(5, 3)), ("m3", of(11, 0))]
         );
+        let mut foreign = on("osis-default-3", "m3");
+        foreign.presence.boot_id = None;
+        snapshot.actors = vec![foreign];
+        let claimed = snapshot.claimed_queues(&[]);
+        let of_expression = claimed.iter().find(|of| of.state.depth == 11).expect("a queue");
+        assert!(of_expression.machines.is_empty(), "another program reads no expression");
     }
 }

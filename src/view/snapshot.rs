@@ -12,6 +12,7 @@ use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::{JobEnd, JobId, JobStatus};
+use crate::proto::labels::Labels;
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::notification::DeliveryRecord;
 use crate::proto::pauses::PauseRule;
@@ -108,18 +109,8 @@ impl Snapshot {
             Some(home) => home.redis.clone(),
             None => client.redis_state(false).await?,
         };
-        let emptied = client.emptied(at).await.unwrap_or_default();
-        let wrong_types = client.wrong_types().await?;
-        // What may not be read is unknown.
-        let unserved = client.unserved_lists().await.unwrap_or_default();
-        let ids_without_hash = client.ids_without_hash().await.unwrap_or_default();
         let supervisors = client.list_supervisors().await?;
-        // A key that another program uses hides the brokers, and not everything else.
-        let brokers = client.list_brokers().await.unwrap_or_default();
-        let notifications = client.deliveries(1).await.unwrap_or_default();
-        let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
-        let silent_actors = client.silent_actors(&actors).await?;
         let types = client.list_types().await?;
         let others = known_queues(&types, &actors);
         let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
@@ -130,6 +121,7 @@ impl Snapshot {
         for (state, _) in queues.iter_mut().filter(|(state, _)| state.paused) {
             state.paused_by = paused_by.get(&state.queue.to_string()).cloned();
         }
+        // What may not be read, or is a key of another program, is unknown and hides nothing else.
         Ok(Self {
             at,
             read,
@@ -138,17 +130,17 @@ impl Snapshot {
             address,
             redis,
             shards,
-            emptied,
-            wrong_types,
-            unserved,
-            ids_without_hash,
-            supervisors,
-            brokers,
-            failing_notifications: notifications.failing,
-            periodic_jobs,
+            emptied: client.emptied(at).await.unwrap_or_default(),
+            wrong_types: client.wrong_types().await?,
+            unserved: client.unserved_lists().await.unwrap_or_default(),
+            ids_without_hash: client.ids_without_hash().await.unwrap_or_default(),
+            brokers: client.list_brokers().await.unwrap_or_default(),
+            failing_notifications: client.deliveries(1).await.unwrap_or_default().failing,
+            periodic_jobs: client.fired_crons(&supervisors).await.unwrap_or_default(),
+            silent_actors: client.silent_actors(&actors).await?,
             actor_counts: counted(&actors),
+            supervisors,
             actors,
-            silent_actors,
             pauses,
             paused_by,
             queues,
@@ -242,41 +234,56 @@ fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
     failed_prerequisite(job.fields.get("error")?)
 }
 
-fn with_actors(states: Vec<QueueState>, actors: &[PresenceOf]) -> Vec<(QueueState, u64)> {
-    let claimed = claimed_by(actors);
-    let with_number = |state: QueueState| {
+/// An actor that may claim jobs: its name, its labels unless it claims no queue of an expression, and what counts it.
+type Claimant<'a, T> = (&'a ActorId, Option<&'a Labels>, T);
+
+/// The actors that claim from each queue.
+pub(super) struct Claims<'a, T> {
+    all: Vec<Claimant<'a, T>>,
+    /// By the targets that they claim from without an expression.
+    by_target: BTreeMap<Target, Vec<T>>,
+}
+
+impl<'a, T: Copy> Claims<'a, T> {
+    pub(super) fn of(all: impl IntoIterator<Item = Claimant<'a, T>>) -> Self {
+        let all: Vec<_> = all.into_iter().collect();
+        let mut by_target: BTreeMap<Target, Vec<T>> = BTreeMap::new();
+        for (actor, _, of) in &all {
+            for target in actor.targets_with(&[]) {
+                by_target.entry(target).or_default().push(*of);
+            }
+        }
+        Self { all, by_target }
+    }
+
+    pub(super) fn of_queue(&self, state: &QueueState) -> Vec<T> {
         let target = &state.queue.target;
-        let number = match target.selector() {
-            None => claimed.get(target).copied().unwrap_or_default(),
-            Some(_) => matching(&state, actors),
+        if target.selector().is_none() {
+            return self.by_target.get(target).cloned().unwrap_or_default();
+        }
+        let selector = state.selector();
+        let matches = |(actor, labels, _): &&Claimant<'_, T>| {
+            actor.script_type == *target.script_type()
+                && labels.zip(selector.as_ref()).is_some_and(|(labels, of)| of.matches(labels))
         };
+        self.all.iter().filter(matches).map(|(.., of)| *of).collect()
+    }
+}
+
+/// Returns the labels of a live actor that claims from queues of expressions too. An actor of another program does not.
+pub(super) fn claiming_labels(of: &PresenceOf) -> Option<&Labels> {
+    of.presence.boot_id.as_ref().map(|_| &of.presence.labels)
+}
+
+/// Counts the ready actors that claim from each queue.
+fn with_actors(states: Vec<QueueState>, actors: &[PresenceOf]) -> Vec<(QueueState, u64)> {
+    let ready = actors.iter().filter(|of| of.presence.state != ActorState::Draining);
+    let claims = Claims::of(ready.map(|of| (&of.actor, claiming_labels(of), ())));
+    let with_number = |state: QueueState| {
+        let number = claims.of_queue(&state).len() as u64;
         (state, number)
     };
     states.into_iter().map(with_number).collect()
-}
-
-/// Counts the ready actors that match the expression of a queue.
-fn matching(state: &QueueState, actors: &[PresenceOf]) -> u64 {
-    let selector = state.selector();
-    let claims = |of: &&PresenceOf| {
-        of.presence.state != ActorState::Draining
-            && of.claims_from(&state.queue.target, selector.as_ref())
-    };
-    actors.iter().filter(claims).count() as u64
-}
-
-/// Counts the ready actors that claim jobs of each target.
-fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
-    let mut claimed = BTreeMap::new();
-    for PresenceOf { actor, presence } in actors {
-        if presence.state == ActorState::Draining {
-            continue;
-        }
-        for target in actor.targets_with(&[]) {
-            *claimed.entry(target).or_default() += 1;
-        }
-    }
-    claimed
 }
 
 /// Returns the queues to show even while they are empty: the queue of every known type, and of every
@@ -436,10 +443,10 @@ pub(crate) mod tests {
             presence("osis-default-1", ActorState::Ready),
             presence("osis-default-2", ActorState::Draining),
         ];
-        let claimed = claimed_by(&actors);
         let served = |name: &str| {
-            let queue: Queue = name.parse().expect("legal");
-            claimed.get(&queue.target).copied().unwrap_or_default()
+            let (mut state, _) = healthy_snapshot().queues[0].clone();
+            state.queue = name.parse().expect("legal");
+            with_actors(vec![state], &actors)[0].1
         };
         assert_eq!(served("type:osis"), 2);
         assert_eq!(served("type:osis:group:io"), 1);

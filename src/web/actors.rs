@@ -3,19 +3,12 @@
 mod list;
 
 use axum::extract::Path;
-use maud::{Markup, html};
 use serde_json::json;
 
-pub(super) use list::{ActorTable, drain_table, heartbeat, list, live, versions};
+pub(super) use list::{ActorTable, drain_form, heartbeat, list, live, versions};
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::LivePart;
-use super::parts::{bar, head, meter, sign, things, time_of, was};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::parts::{fact_list, head, meter, sign, things, time_of, was};
+use super::prelude::*;
 use crate::proto::labels::label;
 use crate::proto::message::ActorState;
 use crate::proto::target::Priority;
@@ -106,42 +99,38 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let age = |text: &str| {
         html! { @if let Some(at) = time_of(text) { (was(at, now.snapshot.at)) } @else { (text) } }
     };
-    html! {
-        section #facts {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "Tasks" } dd { (meter(presence.running, presence.tasks, 72)) }
-                dt { "Machine" } dd { (machine_link(links, of)) }
-                dt { "Jobs" }
-                dd {
-                    @let name = of.actor.to_string();
-                    @let of_it = [("type", of.actor.script_type.as_str()), ("actor", name.as_str())];
-                    a href=(links.with("/jobs", &of_it)) { "All that it ran last" }
-                }
-                dt { "PID" } dd { (presence.pid) }
-                dt { "Started" } dd { (age(&presence.started_at)) }
-                dt { "Heartbeat" } dd { (age(&presence.last_heartbeat)) }
-                dt { "Version" } dd { (presence.version) }
-                dt { "Boot" }
-                dd.mono { @match &presence.boot_id { Some(id) => (id), None => "–" } }
-                dt { "Labels" }
-                dd {
-                    @for (name, value) in &presence.labels { span.mono { (name) " = " (value) } " " }
-                }
-                dt { "Engine" } dd { (presence.capabilities.join(", ")) }
-                dt { "Queues" }
-                dd {
-                    @let all = of.actor.queues();
-                    @for queue in all.iter().filter(|queue| queue.priority == Priority::Normal) {
-                        // A queue without jobs has no page.
-                        @if now.snapshot.queues.iter().any(|(state, _)| state.queue == *queue) {
-                            a href=(links.page("queues", &queue.to_string())) { (queue) } " "
-                        } @else { (queue) " " }
-                    }
-                }
+    let terms = html! {
+        dt { "Tasks" } dd { (meter(presence.running, presence.tasks, 72)) }
+        dt { "Machine" } dd { (machine_link(links, of)) }
+        dt { "Jobs" }
+        dd {
+            @let name = of.actor.to_string();
+            @let of_it = [("type", of.actor.script_type.as_str()), ("actor", name.as_str())];
+            a href=(links.with("/jobs", &of_it)) { "All that it ran last" }
+        }
+        dt { "PID" } dd { (presence.pid) }
+        dt { "Started" } dd { (age(&presence.started_at)) }
+        dt { "Heartbeat" } dd { (age(&presence.last_heartbeat)) }
+        dt { "Version" } dd { (presence.version) }
+        dt { "Boot" }
+        dd.mono { @match &presence.boot_id { Some(id) => (id), None => "–" } }
+        dt { "Labels" }
+        dd {
+            @for (name, value) in &presence.labels { span.mono { (name) " = " (value) } " " }
+        }
+        dt { "Engine" } dd { (presence.capabilities.join(", ")) }
+        dt { "Queues" }
+        dd {
+            @let all = of.actor.queues();
+            @for queue in all.iter().filter(|queue| queue.priority == Priority::Normal) {
+                // A queue without jobs has no page.
+                @if now.snapshot.queues.iter().any(|(state, _)| state.queue == *queue) {
+                    a href=(links.page("queues", &queue.to_string())) { (queue) } " "
+                } @else { (queue) " " }
             }
         }
-    }
+    };
+    fact_list(None, &terms)
 }
 
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {

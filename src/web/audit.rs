@@ -1,20 +1,12 @@
 //! `/audit`: the changes that people and programs made.
 
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::parts::{data_table, empty, given, head, was_at};
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::parts::{PageTable, empty, given, head, was_at};
+use super::prelude::*;
 use crate::proto::audit::AuditRecord;
 use crate::rpc::results::AuditList;
-
-const HEADS: [(&str, &str); 5] =
-    [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
 
 /// The changes of a page.
 const SHOWN_MAX: usize = 200;
@@ -38,20 +30,16 @@ pub(super) async fn list(
         "Changes by people and programs, kept for 90 days."
         @if is_cut { " The latest " (SHOWN_MAX) " that match; " code { "hero audit" } " has all of them." }
     };
-    let rows = html! {
-        @for record in &records {
-            tr role="row" {
-                td.dim role="cell" { (was_at(&record.at, now.snapshot.at)) }
-                td role="cell" { (record.who) }
-                td role="cell" { (record.what) }
-                td role="cell" { (target(record, visit.links())) }
-                td.dim role="cell" { (record.from) " by " (record.through) }
-            }
-        }
-    };
+    let links = visit.links();
+    let table = PageTable::of(&records, "nopick", "Changes")
+        .column("When", "dim", |of| was_at(&of.at, now.snapshot.at))
+        .column("Who", "", |of| html! { (of.who) })
+        .column("What", "", |of| html! { (of.what) })
+        .column("To", "", |of| target(of, links))
+        .column("From", "dim", |of| html! { (of.from) " by " (of.through) });
     let main = html! {
         (head("Audit", &line, &html! {}))
-        form.filters action=(visit.links().to("/audit")) role="search" aria-label="Filter changes" {
+        form.filters action=(links.to("/audit")) role="search" aria-label="Filter changes" {
             label { "Who " input name="who" size="12" value=(who) placeholder="anybody"; }
             label { "What " input name="what" size="12" value=(what) placeholder="job.stop"; }
             button { "Filter" }
@@ -59,9 +47,9 @@ pub(super) async fn list(
         @if records.is_empty() && who.is_empty() && what.is_empty() {
             (empty(&html! { "Nobody has changed anything yet." }))
         } @else if records.is_empty() {
-            (empty(&html! { "No change matches. " a href=(visit.links().to("/audit")) { "Clear the filters." } }))
+            (empty(&html! { "No change matches. " a href=(links.to("/audit")) { "Clear the filters." } }))
         } @else {
-            div #audit { (data_table("nopick", "Changes", &HEADS, &rows)) }
+            div #audit { (table.markup()) }
         }
     };
     Ok(visit.page(&now, &WebPage::still("Audit", Nav::Audit, main)))

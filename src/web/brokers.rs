@@ -3,17 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
-use super::parts::{Paged, ago, bar, count, data_table, empty, head, sign, things};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::parts::{PageTable, Paged, ago, bar, count, empty, head, sign, things};
+use super::prelude::*;
 use crate::store::BrokerPresence;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -86,40 +79,30 @@ fn whole(now: &SiteSnapshot, paged: Paged) -> Markup {
 }
 
 fn table(brokers: &[BrokerPresence], at: Timestamp) -> Markup {
-    html! {
-        (data_table("nopick", "Brokers", &[
-            ("", "Broker"), ("", "State"), ("", "Machine"), ("num", "Dispatchers"), ("num", "In work"),
-            ("num", "In the spool"), ("num", "Events lost"), ("num", "Heartbeat"),
-        ], &html! { @for of in brokers { (row(of, at)) } }))
-    }
+    PageTable::of(brokers, "nopick", "Brokers")
+        .column("Broker", "m1", |of| html! {
+            span.id { (of.unit) }
+            @if let Some(node) = &of.node { " " span.faint { "node " (node) } }
+        })
+        .column("State", "mr", state)
+        .column("Machine", "wide", |of| html! { (of.host) " " span.faint { (of.pid) } })
+        .column("Dispatchers", "num m4", |of| html! {
+            (count(of.consuming)) " of " (count(of.dispatchers)) span.only-n.faint { " dispatchers" }
+        })
+        .column("In work", "num m5", |of| html! { (count(of.in_work)) span.only-n.faint { " in work" } })
+        .column("In the spool", "num wide", |of| html! { (count(of.spooled)) })
+        .column("Events lost", "num wide", |of| bad_count(of.log_events_lost))
+        .column("Heartbeat", "num wide", |of| match Timestamp::from_microsecond(of.at_us) {
+            // A healthy row does not change each second.
+            Ok(seen) if !of.is_alive => ago(seen, at),
+            _ => html! { span.faint { "now" } },
+        })
+        .markup()
 }
 
-fn row(of: &BrokerPresence, at: Timestamp) -> Markup {
-    html! {
-        tr role="row" {
-            td.m1 role="cell" {
-                span.id { (of.unit) }
-                @if let Some(node) = &of.node { " " span.faint { "node " (node) } }
-            }
-            td.mr role="cell" { (state(of)) }
-            td.wide role="cell" { (of.host) " " span.faint { (of.pid) } }
-            td.num.m4 role="cell" {
-                (count(of.consuming)) " of " (count(of.dispatchers)) span.only-n.faint { " dispatchers" }
-            }
-            td.num.m5 role="cell" { (count(of.in_work)) span.only-n.faint { " in work" } }
-            td.num.wide role="cell" { (count(of.spooled)) }
-            td.num.wide role="cell" {
-                @if of.log_events_lost > 0 { span.err { (count(of.log_events_lost)) } } @else { "0" }
-            }
-            td.num.wide role="cell" {
-                @match Timestamp::from_microsecond(of.at_us) {
-                    // A healthy row does not change each second.
-                    Ok(seen) if !of.is_alive => (ago(seen, at)),
-                    _ => { span.faint { "now" } }
-                }
-            }
-        }
-    }
+/// Returns the number of what nobody wants, in the colour of errors.
+fn bad_count(number: u64) -> Markup {
+    html! { @if number > 0 { span.err { (count(number)) } } @else { "0" } }
 }
 
 fn state(of: &BrokerPresence) -> Markup {
@@ -144,42 +127,40 @@ fn ends(brokers: &[BrokerPresence]) -> Markup {
             *sum += ends.get(end).copied().unwrap_or_default();
         }
     }
-    let words = [" became jobs", " done", " retried", " dead"];
+    let keys: Vec<_> = keys.into_iter().collect();
+    let mut table = PageTable::of(&keys, "nopick", "Messages by key and end").column(
+        "Key",
+        "m1",
+        |(key, _)| html! { span.id { (key) } },
+    );
+    let columns =
+        [("Jobs", " became jobs"), ("Done", " done"), ("Retried", " retried"), ("Dead", " dead")];
+    for (place, (title, word)) in columns.into_iter().enumerate() {
+        table = table.column(title, "num m4", move |(_, sums)| {
+            html! { (count(sums[place])) span.only-n.faint { (word) } }
+        });
+    }
     html! {
         section aria-labelledby="messages-title" {
             div.bar { h2 #messages-title { "Messages " small { "since the brokers started" } } }
-            (data_table("nopick", "Messages by key and end", &[
-                ("", "Key"), ("num", "Jobs"), ("num", "Done"), ("num", "Retried"), ("num", "Dead"),
-            ], &html! {
-                @for (key, sums) in keys {
-                    tr role="row" {
-                        td.m1 role="cell" { span.id { (key) } }
-                        @for (sum, word) in sums.into_iter().zip(words) {
-                            td.num.m4 role="cell" { (count(sum)) span.only-n.faint { (word) } }
-                        }
-                    }
-                }
-            }))
+            (table.markup())
         }
     }
 }
 
 fn dead_letters(now: &SiteSnapshot) -> Markup {
-    let letters = now.snapshot.amqp_dead_letters();
+    let letters: Vec<(&str, u64)> = now.snapshot.amqp_dead_letters().into_iter().collect();
+    let table = PageTable::of(&letters, "nopick", "Dead letters by queue")
+        .column("Queue", "m1", |(queue, _)| html! { span.id { (queue) } })
+        .column("Dead letters", "num mr", |(_, number)| {
+            html! {
+                (bad_count(*number)) span.only-n.faint { " dead letters" }
+            }
+        });
     html! {
         section aria-labelledby="letters-title" {
             div.bar { h2 #letters-title { "Dead letters of RabbitMQ " small { "hero amqp dlq list" } } }
-            (data_table("nopick", "Dead letters by queue", &[("", "Queue"), ("num", "Dead letters")], &html! {
-                @for (queue, number) in letters {
-                    tr role="row" {
-                        td.m1 role="cell" { span.id { (queue) } }
-                        td.num.mr role="cell" {
-                            @if number > 0 { span.err { (count(number)) } } @else { "0" }
-                            span.only-n.faint { " dead letters" }
-                        }
-                    }
-                }
-            }))
+            (table.markup())
         }
     }
 }

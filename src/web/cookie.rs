@@ -1,6 +1,9 @@
 //! Cookies of requests and answers.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, HeaderValue, header};
+use percent_encoding::percent_decode_str;
 
 use super::links::encoded;
 
@@ -30,21 +33,9 @@ pub(super) fn over_tls_only(headers: &mut HeaderMap) {
     }
 }
 
-/// Decodes a text that [`encoded`] made. Returns `None` if it is not one.
+/// Decodes a text that [`encoded`] made. Returns `None` if it is not UTF-8.
 pub(super) fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        if *byte == b'%' {
-            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &rest[2..];
-        } else {
-            bytes.push(*byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -67,7 +58,7 @@ mod tests {
         assert!(line.ends_with("Path=/; Max-Age=10; HttpOnly; SameSite=Strict"), "{line}");
         let value = line.split(';').next().expect("a value").trim_start_matches("t=");
         assert_eq!(decoded(value).as_deref(), Some(text));
-        assert_eq!(decoded("%f"), None);
+        assert_eq!(decoded("%ff"), None);
     }
 
     #[test]

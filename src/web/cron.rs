@@ -4,18 +4,13 @@ use std::time::Duration;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
 use super::parts::{
-    ShownState, ago, bar, count, data_table, empty, head, id_link, sign, things, time_of, until,
-    was_at,
+    PageTable, ShownState, ago, bar, count, fact_list, head, id_link, page_link, sign, things,
+    time_of, until, was_at,
 };
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::prelude::*;
 use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::format_duration;
 use crate::proto::cron::CronGraph;
@@ -36,11 +31,7 @@ pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let main = html! {
         (head("Periodic jobs", &line, &links_to_form(&visit, "")))
         @for problem in &problems { div.note-err { pre { (problem) } } }
-        @if jobs.is_empty() {
-            (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
-        } @else {
-            (table(&jobs, visit.links(), now.snapshot.at, runs.as_ref()))
-        }
+        (table(&jobs, visit.links(), now.snapshot.at, runs.as_ref()))
     };
     Ok(visit.page(&now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
 }
@@ -52,55 +43,32 @@ fn table(
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    let rows = html! {
-        @for job in jobs {
-            tr role="row" {
-                td.m1 role="cell" { a.id href=(links.page("cron", &job.name)) { (job.name) } }
-                td.m4 role="cell" { (state(job)) }
-                td.mono.m5 role="cell" { (job.schedule) " " span.faint { (job.time_zone) } }
-                td.dim.wide role="cell" { (job.type_words()) }
-                td.num.mr role="cell" {
-                    @if let Some(next) = job.next.as_deref().and_then(time_of) { (until(next, now)) } @else { span.faint { "–" } }
-                }
-                td.wide role="cell" { (last(job, links, now)) }
-                td.wide role="cell" { (succeeded(job, now)) }
-                td.num.wide role="cell" { (count(job.fired)) }
-                @if let Some(forgery) = forgery { td.mr role="cell" { (run_form(forgery, job, links)) } }
+    let none = html! { "No periodic jobs. A file in the folder cron.d declares one." };
+    PageTable::of(jobs, "nopick", "Periodic jobs")
+        .column("Name", "m1", |job| page_link("cron", &job.name, links))
+        .column("State", "m4", state)
+        .column("Schedule", "mono m5", |job| html! { (job.schedule) " " span.faint { (job.time_zone) } })
+        .column("Type", "dim wide", |job| html! { (job.type_words()) })
+        .column("Next", "num mr", |job| html! {
+            @if let Some(next) = job.next.as_deref().and_then(time_of) { (until(next, now)) } @else { span.faint { "–" } }
+        })
+        .column("Last", "wide", |job| last(job, links, now))
+        .column("Succeeded", "wide", |job| succeeded(job, now))
+        .column("Firings", "num wide", |job| html! { (count(job.fired)) })
+        .column_if(forgery.is_some(), "Run", "sr mr", |job| html! {
+            form method="post" action=(links.page("cron", &job.name)) {
+                (forgery.unwrap_or(&html! {}))
+                button name="do" value="run" aria-label={ "Run " (job.name) " now" } { "Run" }
             }
-        }
-    };
-    let heads = &HEADS[..if forgery.is_some() { 9 } else { 8 }];
-    data_table("nopick", "Periodic jobs", heads, &rows)
+        })
+        .or(&none)
 }
-
-/// The last is for those who may run them.
-const HEADS: [(&str, &str); 9] = [
-    ("", "Name"),
-    ("", "State"),
-    ("", "Schedule"),
-    ("", "Type"),
-    ("num", "Next"),
-    ("", "Last"),
-    ("", "Succeeded"),
-    ("num", "Firings"),
-    ("sr", "Run"),
-];
 
 fn state(job: &PeriodicJobDocument) -> Markup {
     html! {
         @if !job.enabled { (sign("warn", "pause", "disabled")) }
         @else if let Some(why) = &job.not_in_force { (sign("warn", "warn", why)) }
         @else { span.faint { "enabled" } }
-    }
-}
-
-fn run_form(forgery: &Markup, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
-    let name = &job.name;
-    html! {
-        form method="post" action=(links.page("cron", name)) {
-            (forgery)
-            button name="do" value="run" aria-label={ "Run " (name) " now" } { "Run" }
-        }
     }
 }
 
@@ -204,72 +172,70 @@ pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> 
 
 fn graph_section(plan: &CronGraph) -> Markup {
     let text = |job: &Map<String, Value>, field: &str| job.get(field)?.as_str().map(str::to_owned);
-    let rows = html! {
-        @for PlannedJob { name, job, after, after_any, .. } in &plan.jobs {
-            tr role="row" {
-                td.m1 role="cell" { (name) }
-                td.dim.m4 role="cell" { (text(job, "script_type").or(text(job, "uses")).unwrap_or_default()) }
-                td.dim.m5 role="cell" { (after.iter().chain(after_any).cloned().collect::<Vec<_>>().join(", ")) }
+    let table = PageTable::of(&plan.jobs, "nopick", "Jobs of the graph")
+        .column("Job", "m1", |of| html! { (of.name) })
+        .column("Type", "dim m4", |PlannedJob { job, .. }| {
+            html! {
+                (text(job, "script_type").or(text(job, "uses")).unwrap_or_default())
             }
-        }
-    };
-    let heads = [("", "Job"), ("", "Type"), ("", "After")];
+        })
+        .column("After", "dim m5", |of| {
+            html! {
+                (of.after.iter().chain(&of.after_any).cloned().collect::<Vec<_>>().join(", "))
+            }
+        });
     html! {
         section {
             (bar("Graph", "", None))
-            (data_table("nopick", "Jobs of the graph", &heads, &rows))
+            (table.markup())
         }
     }
 }
 
 fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
-    html! {
-        section {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "Schedule" } dd { code { (job.schedule) } " " (job.time_zone) }
-                dt { "Type" } dd { (job.type_words()) }
-                dt { "File" }
-                dd {
-                    code { (job.file) }
-                    @if let Some(who) = &job.added_by { " by " (who) }
-                }
-                dt { "Catch up" } dd { (job.catch_up) }
-                dt { "Overlap" } dd { (job.overlap) }
-                dt { "Last" } dd { (last(job, links, now)) }
-                @if let Some(spread) = &job.spread {
-                    dt { "Spread" }
-                    dd {
-                        @if let Some(own) = spread.own_s { (seconds(own)) " of at most " }
-                        @else { "by machine, at most " }
-                        (seconds(spread.most_s))
-                    }
-                }
-                @if let Some(every) = job.every {
-                    dt { "Every" } dd { (every.as_str()) ", " (job.window.to_string()) }
-                }
-                @if let Some(calendar) = &job.calendar { dt { "Calendar" } dd { (calendar) } }
-                dt { "Succeeded" } dd { (succeeded(job, now)) }
-                @if let Some(at) = &job.failed_at {
-                    dt { "Failed" }
-                    dd {
-                        @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "not submitted" }
-                        " " span.faint { (was_at(at, now)) } " "
-                        @if let Some(text) = &job.failed_why { (text) }
-                    }
-                }
-                @if let Some(took) = job.duration_s {
-                    dt { "Duration" } dd { (brief(Duration::from_secs_f64(took.clamp(0.0, 1e9)))) }
-                }
-                @if let Some(at) = job.overdue_at.as_deref().and_then(time_of).filter(|at| *at > now) {
-                    dt { "Overdue" } dd { (until(at, now)) }
-                }
-                dt { "Missed" } dd { (count(job.missed)) }
-                dt { "Firings" } dd { (count(job.fired)) }
-                dt { "Left out" } dd { (count(job.left_out)) }
+    let terms = html! {
+        dt { "Schedule" } dd { code { (job.schedule) } " " (job.time_zone) }
+        dt { "Type" } dd { (job.type_words()) }
+        dt { "File" }
+        dd {
+            code { (job.file) }
+            @if let Some(who) = &job.added_by { " by " (who) }
+        }
+        dt { "Catch up" } dd { (job.catch_up) }
+        dt { "Overlap" } dd { (job.overlap) }
+        dt { "Last" } dd { (last(job, links, now)) }
+        @if let Some(spread) = &job.spread {
+            dt { "Spread" }
+            dd {
+                @if let Some(own) = spread.own_s { (seconds(own)) " of at most " }
+                @else { "by machine, at most " }
+                (seconds(spread.most_s))
             }
         }
-    }
+        @if let Some(every) = job.every {
+            dt { "Every" } dd { (every.as_str()) ", " (job.window.to_string()) }
+        }
+        @if let Some(calendar) = &job.calendar { dt { "Calendar" } dd { (calendar) } }
+        dt { "Succeeded" } dd { (succeeded(job, now)) }
+        @if let Some(at) = &job.failed_at {
+            dt { "Failed" }
+            dd {
+                @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "not submitted" }
+                " " span.faint { (was_at(at, now)) } " "
+                @if let Some(text) = &job.failed_why { (text) }
+            }
+        }
+        @if let Some(took) = job.duration_s {
+            dt { "Duration" } dd { (brief(Duration::from_secs_f64(took.clamp(0.0, 1e9)))) }
+        }
+        @if let Some(at) = job.overdue_at.as_deref().and_then(time_of).filter(|at| *at > now) {
+            dt { "Overdue" } dd { (until(at, now)) }
+        }
+        dt { "Missed" } dd { (count(job.missed)) }
+        dt { "Firings" } dd { (count(job.fired)) }
+        dt { "Left out" } dd { (count(job.left_out)) }
+    };
+    fact_list(None, &terms)
 }
 
 pub(super) async fn all_firings(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
@@ -292,11 +258,19 @@ fn seconds(seconds: u64) -> String {
 }
 
 fn firing_table(firings: &[FiringDocument], links: &SiteLinks, now: Timestamp) -> Markup {
-    let rows = html! { @for firing in firings { (firing_row(firing, links, now)) } };
-    let heads = [("", "Job"), ("", "State"), ("num", "Due"), ("", "Why")];
+    let table = PageTable::of(firings, "nopick", "Latest firings")
+        .column("Job", "m1", |of| firing_link(of.job_id.as_deref(), of.batch_id.as_deref(), links))
+        .column("State", "m4", |of| {
+            match (of.outcome.as_str(), ShownState::of_status(of.status.as_deref())) {
+                ("fired", Some(state)) => state.shown(),
+                (outcome, _) => html! { span.faint { (outcome.replace('_', " ")) } },
+            }
+        })
+        .column("Due", "num mr", |of| was_at(&of.due, now))
+        .column("Why", "dim m5", |of| html! { @if let Some(text) = &of.why { (text) } });
     html! {
         @if firings.is_empty() { p.dim { "It has not fired." } }
-        @else { (data_table("nopick", "Latest firings", &heads, &rows)) }
+        @else { (table.markup()) }
     }
 }
 
@@ -306,24 +280,6 @@ fn firing_link(job: Option<&str>, batch: Option<&str>, links: &SiteLinks) -> Mar
             (Some(id), _) => (id_link(id, links)),
             (_, Some(id)) => a.mono href=(links.to(&format!("/graphs/{id}"))) { (id) },
             _ => span.faint { "–" },
-        }
-    }
-}
-
-fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Markup {
-    html! {
-        tr role="row" {
-            td.m1 role="cell" {
-                (firing_link(firing.job_id.as_deref(), firing.batch_id.as_deref(), links))
-            }
-            td.m4 role="cell" {
-                @match (firing.outcome.as_str(), ShownState::of_status(firing.status.as_deref())) {
-                    ("fired", Some(state)) => (state.shown()),
-                    (outcome, _) => span.faint { (outcome.replace('_', " ")) },
-                }
-            }
-            td.num.mr role="cell" { (was_at(&firing.due, now)) }
-            td.dim.m5 role="cell" { @if let Some(text) = &firing.why { (text) } }
         }
     }
 }

@@ -4,17 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, PageQuery};
-use super::layout::{Nav, WebPage};
-use super::links::page_of;
 use super::parts::{described, head, labelled, options, or_any, select};
+use super::prelude::*;
 use super::submit::{DraftError, JobDraft, JobForm, offered_types};
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
 use crate::client::PeriodicJobHistoryDocument;
 use crate::config::format_duration;
 use crate::proto::cron::CalendarName;

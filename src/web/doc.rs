@@ -151,20 +151,11 @@ impl JobDoc {
     }
 
     pub(super) fn queue(&self) -> Option<String> {
-        use crate::proto::queue::Queue;
-        use crate::proto::target::{Priority, SelectorDigest, Target};
-        let script_type = self.text("script_type").parse().ok()?;
-        let group = self.text("group").parse().ok();
-        let instance = self.whole("instance").and_then(|number| number.to_string().parse().ok());
-        let priority = match self.whole("priority") {
-            Some(0) => Priority::Urgent,
-            Some(2) => Priority::Background,
-            _ => Priority::Normal,
-        };
-        let selector = Some(self.text("where")).filter(|text| !text.is_empty());
-        let selector = selector.map(SelectorDigest::of_text);
-        let target = Target::of(script_type, group, instance, selector);
-        Some(Queue { target, priority }.to_string())
+        let names = ["script_type", "group", "instance", "priority", "where"];
+        let fields = names.map(|name| (name, self.plain(name))).into_iter();
+        let fields = fields.filter(|(_, text)| !text.is_empty()).collect();
+        let job = JobSummary { id: self.id().parse().ok()?, status: self.status(), fields };
+        Some(job.queue()?.to_string())
     }
 }
 
@@ -203,7 +194,7 @@ mod tests {
 
     #[test]
     fn queue_is_named_as_queues_are_listed() {
-        let job = json!({ "script_type": "python", "group": "io", "priority": "1" });
+        let job = json!({ "id": "a", "script_type": "python", "group": "io", "priority": "1" });
         assert_eq!(JobDoc::from(job).queue().as_deref(), Some("type:python:group:io"));
     }
 }

@@ -8,21 +8,14 @@ mod whole;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::doc::JobDoc;
-use super::fields::PageQuery;
 use super::job::read;
 use super::jobs::what_it_is_at;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, LiveParts, filters_of};
-use super::parts::{ShownState, bar, data_table, duration, was};
+use super::parts::{PageTable, ShownState, bar, duration, was};
+use super::prelude::*;
 use super::relations;
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 
@@ -146,8 +139,8 @@ fn zoom_links(page: &str, at: GraphZoom) -> Markup {
         nav.zoom aria-label="Size of the drawing" {
             "Size "
             @for zoom in GraphZoom::ALL {
-                a href={ (page) "?zoom=" (zoom) "#figure" }
-                    aria-current=[(zoom == at).then_some("true")] { (zoom.label()) }
+                a href={ (page) "?zoom=" (zoom.word) "#figure" }
+                    aria-current=[(zoom == at).then_some("true")] { (zoom.label) }
             }
         }
     }
@@ -199,39 +192,33 @@ fn table(graph: &VisibleGraph, id: &str, links: &SiteLinks, now: Timestamp) -> M
         let (a, b) = (&places.jobs[*a], &places.jobs[*b]);
         a.layer.cmp(&b.layer).then(a.y.total_cmp(&b.y))
     });
-    html! {
-        div #graph-table {
-            (data_table("nopick fix", "Jobs of the graph", &[
-                ("c-tg", "Job"), ("c-st", "State"), ("c-ca", "Type"), ("c-wf", "Waits for"), ("", "What it is at"),
-                ("num c-tk", "Took"),
-            ], &html! { @for place in order { (row(graph, place, id, links, now)) } }))
-        }
-    }
-}
-
-fn row(graph: &VisibleGraph, place: usize, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
-    let job = &graph.jobs[place];
-    let took = job.took(now).map_or_else(|| "–".to_owned(), duration);
-    let waits: Vec<String> = graph
-        .edges
-        .iter()
-        .filter(|edge| edge.to == place)
-        .map(|edge| {
+    let waits = |place: usize| {
+        let edges = graph.edges.iter().filter(|edge| edge.to == place);
+        let names = edges.map(|edge| {
             let label = graph.jobs[edge.from].label();
             if edge.any { format!("{label} (any end)") } else { label.to_owned() }
-        })
-        .collect();
-    html! {
-        tr.at[job.id() == id] role="row" {
-            td.m1.cut role="cell" { (job.link(links)) }
-            td.m4 role="cell" { (job.state().shown()) }
-            td.dim.wide role="cell" { (job.text("script_type")) }
-            td.dim.m5 role="cell" {
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let job = |place: &usize| &graph.jobs[*place];
+    let table = PageTable::of(&order, "nopick fix", "Jobs of the graph")
+        .at(|place| job(place).id() == id)
+        .column("Job", "m1 cut c-tg", |place| job(place).link(links))
+        .column("State", "m4 c-st", |place| job(place).state().shown())
+        .column("Type", "dim wide c-ca", |place| html! { (job(place).text("script_type")) })
+        .column("Waits for", "dim m5 c-wf", |place| {
+            let waits = waits(*place);
+            html! {
                 span.only-n.faint { "after " }
-                @if waits.is_empty() { span.faint { "nothing" } } @else { (waits.join(", ")) }
+                @if waits.is_empty() { span.faint { "nothing" } } @else { (waits) }
             }
-            td.why.wide.cut role="cell" { (what_it_is_at(job, links, now)) }
-            td.num.mr role="cell" { (took) }
-        }
-    }
+        })
+        .column("What it is at", "why wide cut", |place| what_it_is_at(job(place), links, now))
+        .column("Took", "num mr c-tk", |place| html! { (took(job(place), now)) });
+    html! { div #graph-table { (table.markup()) } }
+}
+
+/// Returns how long the last attempt of a job ran, or runs.
+fn took(job: &JobDoc, now: Timestamp) -> String {
+    job.took(now).map_or_else(|| "–".to_owned(), duration)
 }

@@ -3,18 +3,13 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
 use super::parts::{
-    ShownState, count, data_table, empty, head, pager, percent_of, short_id, things, was_at,
+    PageTable, ShownState, count, head, pager, percent_of, short_id, things, was_at,
 };
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::prelude::*;
 use crate::client::GraphDocument;
 use crate::proto::graph::GraphState;
 use crate::rpc::results::ListedGraphs;
@@ -36,16 +31,13 @@ pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>)
     let next = next.map(|next| next.to_string());
     let further = |after: &str| visit.links().with("/graphs", &[("after", after)]);
     let line = html! { "Jobs that were submitted together, and what became of them." };
+    let none = html! {
+        @if query.after.is_empty() { "No graphs. " code { "hero submit --graph FILE" } " submits one." }
+        @else { "No further graphs." }
+    };
     let main = html! {
         (head("Graphs", &line, &html! {}))
-        @if graphs.is_empty() {
-            (empty(&html! {
-                @if query.after.is_empty() { "No graphs. " code { "hero submit --graph FILE" } " submits one." }
-                @else { "No further graphs." }
-            }))
-        } @else {
-            (graphs_table(&graphs, visit.links(), now.snapshot.at))
-        }
+        (table(&graphs, visit.links(), now.snapshot.at, &none))
         (pager(&things(graphs.len() as u64, "graph"), (&query.after, next.as_deref()), further))
     };
     Ok(visit.page(&now, &WebPage::still("Graphs", Nav::Graphs, main)))
@@ -113,32 +105,20 @@ pub(super) fn done_bar(graph: &GraphDocument) -> Markup {
     }
 }
 
-const HEADS: [(&str, &str); 6] = [
-    ("c-wf", "Graph"),
-    ("c-st", "State"),
-    ("", "Jobs"),
-    ("c-n", "Kind"),
-    ("c-ca", "Caller"),
-    ("num c-tk", "Created"),
-];
-
-fn graphs_table(graphs: &[GraphDocument], links: &SiteLinks, now: Timestamp) -> Markup {
-    let rows = html! {
-        @for graph in graphs {
-            tr role="row" {
-                td.cut.m1 role="cell" {
-                    a.id href=(links.to(&address(graph))) title=(graph.id) { (label(graph)) }
-                    @if graph.name.is_some() { " " span.faint { (short_id(&graph.id)) } }
-                }
-                td.m4 role="cell" { (state(graph)) }
-                td.m5.cut role="cell" { (counts(graph)) (done_bar(graph)) }
-                td.dim.wide role="cell" { (graph.kind.as_str()) }
-                td.dim.wide.cut role="cell" { (graph.caller_id) }
-                td.num.mr role="cell" { (was_at(&graph.created_at, now)) }
+fn table(graphs: &[GraphDocument], links: &SiteLinks, now: Timestamp, none: &Markup) -> Markup {
+    PageTable::of(graphs, "nopick fix", "Graphs")
+        .column("Graph", "cut m1 c-wf", |of| {
+            html! {
+                a.id href=(links.to(&address(of))) title=(of.id) { (label(of)) }
+                @if of.name.is_some() { " " span.faint { (short_id(&of.id)) } }
             }
-        }
-    };
-    data_table("nopick fix", "Graphs", &HEADS, &rows)
+        })
+        .column("State", "m4 c-st", state)
+        .column("Jobs", "m5 cut", |of| html! { (counts(of)) (done_bar(of)) })
+        .column("Kind", "dim wide c-n", |of| html! { (of.kind.as_str()) })
+        .column("Caller", "dim wide cut c-ca", |of| html! { (of.caller_id) })
+        .column("Created", "num mr c-tk", |of| was_at(&of.created_at, now))
+        .or(none)
 }
 
 #[cfg(test)]
@@ -171,7 +151,7 @@ mod tests {
             every: None,
         };
         let now = Timestamp::UNIX_EPOCH;
-        let text = graphs_table(&[graph], &SiteLinks::new("/x"), now).into_string();
+        let text = table(&[graph], &SiteLinks::new("/x"), now, &html! {}).into_string();
         assert!(text.contains("137 of 200 done, 2 failed, 61 not ended"), "{text}");
         assert!(text.contains("/x/graphs/g") && !text.contains("<b>"), "{text}");
     }

@@ -8,21 +8,12 @@ mod related_jobs;
 mod rows;
 
 use axum::response::{IntoResponse, Redirect};
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, LiveParts, filters_of};
-use super::parts::{
-    ShownState, count, empty, filter_choice, head, or_any, pager, search, things, with_value,
-};
+use super::parts::{ShownState, count, empty, filter_choice, head, or_any, pager, search, things};
+use super::prelude::*;
 use super::relations;
 use super::site::Site;
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::PageResult;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
 use crate::rpc::results::JobDocument;
@@ -31,7 +22,7 @@ use crate::rpc::{Scope, on_own_thread};
 pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
 pub(super) use related_jobs::{of_actor, of_machine, of_queue};
-pub(super) use rows::{tags, what_it_is_at};
+pub(super) use rows::{progress, tags, what_it_is_at};
 
 use failures::FailureTable;
 use filter::{AGES, JobListPage, JobsQuery, SIZES};
@@ -196,18 +187,18 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
             }
             (search("text", "Id, name, tag or error", "Id, name, tag or error", value("text")))
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
-            label.opt { "Type " (choice("script_type", value("type"), types)) }
+            label.opt { "Type " (filter_choice("script_type", types, value("type"))) }
             label.opt {
                 "Queue "
                 @if queues.len() > QUEUES_MAX {
                     input name="queue" size="14" placeholder="any" value=(value("queue"));
                 } @else {
-                    (choice("queue", value("queue"), or_any("any", queues.iter().map(String::as_str))))
+                    (filter_choice("queue", or_any("any", queues.iter().map(String::as_str)), value("queue")))
                 }
             }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(value("caller")); }
-            label.opt { "Created " (choice("since", value("since"), AGES)) }
-            label.opt { "Ended " (choice("ended_since", value("ended_since"), AGES)) }
+            label.opt { "Created " (filter_choice("since", AGES, value("since"))) }
+            label.opt { "Ended " (filter_choice("ended_since", AGES, value("ended_since"))) }
             label.opt { "Tag " input name="tags" size="8" placeholder="any" value=(value("tags")); }
             @for (row, value) in further {
                 label.opt { (row.label) " " input name=(row.name) size="18" value=(value); }
@@ -215,17 +206,6 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
             button.opt { "Filter" }
         }
     }
-}
-
-/// Returns a choice; a value that the options lack is added to them.
-fn choice<'a>(
-    name: &str,
-    value: &'a str,
-    options: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Markup {
-    let options: Vec<(&str, &str)> = options.into_iter().collect();
-    let end = options.len();
-    filter_choice(name, with_value(options, end, value), value)
 }
 
 fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
@@ -239,7 +219,7 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPa
             form method="post" action=(links.to(filter.path())) {
                 (visit.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (table.markup(&found.jobs, Some("job-rows")))
+                (table.of(&found.jobs).live("job-rows", &table.rows(&found.jobs)))
                 @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }

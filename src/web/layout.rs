@@ -89,12 +89,7 @@ pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
     )
 }
 
-pub(super) fn document(
-    links: &SiteLinks,
-    theme: Option<&str>,
-    title: &str,
-    body: &Markup,
-) -> Markup {
+fn document(links: &SiteLinks, theme: Option<&str>, title: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" data-theme=[theme] data-root=(links.to("")) {
@@ -118,7 +113,7 @@ pub(super) fn document(
 }
 
 /// Returns the mark of the program.
-pub(super) fn mark(size: u8) -> Markup {
+fn mark(size: u8) -> Markup {
     html! {
         svg width=(size) height=(size) viewBox="0 0 18 18" aria-hidden="true" {
             path d="M3 2v14M15 2v14M3 9h5" fill="none" stroke="currentColor" stroke-width="3" {}
@@ -304,22 +299,26 @@ pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
     WebPage::still(error.title, Nav::Nowhere, main)
 }
 
+/// Returns a page without the frame, for a visitor who is not known.
+pub(super) fn bare(
+    links: &SiteLinks,
+    theme: Option<&str>,
+    title: &str,
+    content: &Markup,
+) -> Html<String> {
+    let body = html! {
+        main.login { div.brand { (mark(22)) "Hero" } h1 { (title) } (content) }
+    };
+    Html(visible(document(links, theme, title, &body)))
+}
+
 /// Answers a visitor who is not known with the reason of a refusal, and the way to the page.
 pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Response {
     let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
     let title = if is_away { "Not available" } else { "Not done" };
-    let page = document(
-        links,
-        None,
-        title,
-        &html! {
-            main.login {
-                div.brand { (mark(22)) "Hero" }
-                h1 { (title) }
-                div.note-err role="alert" { p { (sentence(reason)) } }
-                p.gap { a href=(links.to("/")) { "Open the page" } }
-            }
-        },
-    );
-    (status, Html(visible(page))).into_response()
+    let content = html! {
+        div.note-err role="alert" { p { (sentence(reason)) } }
+        p.gap { a href=(links.to("/")) { "Open the page" } }
+    };
+    (status, bare(links, None, title, &content)).into_response()
 }

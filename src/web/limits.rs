@@ -1,15 +1,9 @@
 //! `/limits`: each limit with the jobs that run under it and that it holds.
 
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::NoQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::{LivePart, LiveParts};
-use super::parts::{count, data_table, empty, head};
-use super::visit::Visit;
-use super::web_error::PageResult;
+use super::parts::{PageTable, count, head};
+use super::prelude::*;
 use crate::client::LimitDocument;
 use crate::rpc::results::LimitList;
 
@@ -32,50 +26,40 @@ pub(super) async fn live(visit: &Visit) -> LiveParts {
     Ok(vec![LivePart::whole("limits", table(&limits, visit.links()))])
 }
 
-const HEADS: [(&str, &str); 5] =
-    [("", "Limit"), ("", "Of"), ("num", "Running"), ("num", "Held"), ("num", "Started")];
-
 fn table(limits: &[LimitDocument], links: &SiteLinks) -> Markup {
-    let rows = html! { @for limit in limits { (row(limit, links)) } };
-    html! {
-        div #limits {
-            @if limits.is_empty() {
-                (empty(&html! { "No limits. " code { "[limit.NAME]" } " of hero.toml sets one." }))
-            } @else {
-                (data_table("nopick", "Limits", &HEADS, &rows))
+    let none = html! { "No limits. " code { "[limit.NAME]" } " of hero.toml sets one." };
+    let table = PageTable::of(limits, "nopick", "Limits")
+        .column("Limit", "m1", |of| {
+            html! {
+                span.id { (of.name) }
+                @if let Some(value) = &of.value { " " span.faint { (value) } }
+                @if let Some(shard) = of.shard { " " span.faint { "shard " (shard) } }
             }
-        }
-    }
-}
-
-fn row(limit: &LimitDocument, links: &SiteLinks) -> Markup {
-    let held = limit.held;
-    html! {
-        tr role="row" {
-            td.m1 role="cell" {
-                span.id { (limit.name) }
-                @if let Some(value) = &limit.value { " " span.faint { (value) } }
-                @if let Some(shard) = limit.shard { " " span.faint { "shard " (shard) } }
-            }
-            td.dim.m4 role="cell" { (scope(limit)) }
-            td.num.m5 role="cell" {
-                (count(limit.running))
-                @if let Some(most) = limit.running_max { " of " (count(most.into())) }
+        })
+        .column("Of", "dim m4", |of| html! { (scope(of)) })
+        .column("Running", "num m5", |of| {
+            html! {
+                (count(of.running))
+                @if let Some(most) = of.running_max { " of " (count(most.into())) }
                 span.only-n.faint { " running" }
             }
-            td.num.mr role="cell" {
-                @if held == 0 { span.faint { "0" } }
-                @else { a href=(links.with("/jobs", &[("status", "held")])) { (count(held)) } }
+        })
+        .column("Held", "num mr", |of| {
+            html! {
+                @if of.held == 0 { span.faint { "0" } }
+                @else { a href=(links.with("/jobs", &[("status", "held")])) { (count(of.held)) } }
                 span.only-n.faint { " held" }
             }
-            td.num.wide role="cell" {
-                @match (limit.started, &limit.rate) {
+        })
+        .column("Started", "num wide", |of| {
+            html! {
+                @match (of.started, &of.rate) {
                     (Some(started), Some(rate)) => { (count(started)) " of " (rate) }
                     _ => { span.faint { "–" } }
                 }
             }
-        }
-    }
+        });
+    html! { div #limits { (table.or(&none)) } }
 }
 
 /// Returns the jobs that a limit counts.

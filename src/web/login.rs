@@ -4,16 +4,15 @@ use axum::Form;
 use axum::extract::{Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
 
 use super::cookie::read;
 use super::fields::Fields;
 use super::guard::{REFUSED_LINK, signed_in_by_link, theme as chosen_theme};
-use super::layout::{document, mark, refused};
+use super::layout::{bare, refused};
 use super::site::{SESSION_COOKIE_S, Site, THEME_COOKIE_S};
-use super::visible::visible;
 use super::visit::Visit;
 use crate::rpc::has_hidden_origin;
 
@@ -57,34 +56,26 @@ fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&s
     let secret = known.or_else(|| site.sessions.secret()).unwrap_or_default();
     let forgery = site.sessions.forgery_token(&forgery_subject(&secret));
     let invalid = refusal.map(|_| "true");
-    let page = document(
-        &site.links,
-        chosen_theme(headers),
-        "Sign in",
-        &html! {
-            main.login {
-                div.brand { (mark(22)) "Hero" }
-                h1 { "Sign in" }
-                form.form method="post" action=(site.links.to("/login")) {
-                    @if let Some(refusal) = refusal {
-                        div.note-err #refused role="alert" { p { (refusal) } }
-                    }
-                    input type="hidden" name="csrf" value=(forgery);
-                    input type="hidden" name="next" value=(next);
-                    div.f-l {
-                        label for="token" { "Token" }
-                        input #token name="token" type="password" autocomplete="off" required autofocus
-                            aria-invalid=[invalid] aria-describedby=[refusal.map(|_| "refused")];
-                    }
-                    div.actions { button.main { "Sign in" } }
-                }
-                p.dim { "No token yet? Make one on the server:" }
-                div.code { p.one { code { "hero token new NAME --scope read" } } }
+    let content = html! {
+        form.form method="post" action=(site.links.to("/login")) {
+            @if let Some(refusal) = refusal {
+                div.note-err #refused role="alert" { p { (refusal) } }
             }
-        },
-    );
+            input type="hidden" name="csrf" value=(forgery);
+            input type="hidden" name="next" value=(next);
+            div.f-l {
+                label for="token" { "Token" }
+                input #token name="token" type="password" autocomplete="off" required autofocus
+                    aria-invalid=[invalid] aria-describedby=[refusal.map(|_| "refused")];
+            }
+            div.actions { button.main { "Sign in" } }
+        }
+        p.dim { "No token yet? Make one on the server:" }
+        div.code { p.one { code { "hero token new NAME --scope read" } } }
+    };
+    let page = bare(&site.links, chosen_theme(headers), "Sign in", &content);
     let status = if refusal.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
-    let mut response = (status, Html(visible(page))).into_response();
+    let mut response = (status, page).into_response();
     if !is_known {
         site.set_cookie(&mut response, &site.sign_in_cookie, &secret, SESSION_COOKIE_S);
     }

@@ -4,20 +4,14 @@ mod list;
 
 use axum::extract::Path;
 use futures_util::{StreamExt, stream};
-use maud::{Markup, html};
 use serde_json::json;
 
 pub(super) use list::{list, live};
 
 use super::actors::{ActorTable, heartbeat, state_sign};
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
-use super::live::LivePart;
-use super::parts::{bar, count, head, meter, things, was_at};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult, sentence};
+use super::parts::{bar, count, fact_list, head, meter, things, was_at};
+use super::prelude::*;
+use super::web_error::sentence;
 use crate::client::{MachineActorDocument, MachineDocument};
 use crate::proto::labels::{LabelValue, label};
 use crate::proto::message::ActorState;
@@ -165,34 +159,30 @@ pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<Liv
 fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     let absent: Vec<&MachineActorDocument> = of.actors.iter().filter(|of| !of.live).collect();
     let claimed = now.snapshot.claimed_queues(&now.seen);
-    html! {
-        section #facts {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "Tasks" }
-                dd { @if of.live { (meter(of.running, of.tasks, 72)) } @else { "–" } }
-                dt { "Waiting" } dd { (queues(links, &claimed, &of.machine)) }
-                dt { "Load" } dd { (load(of)) }
-                dt { "Free" } dd { (free(of)) }
-                dt { "Seen" } dd { (heartbeat(now, &of.seen_at)) }
-                dt { "Machine" } dd.mono { (of.machine) }
-                dt { "Labels" }
-                dd.chips {
-                    @for (name, value) in &of.labels { span.chip { (name) " = " (value) } }
-                }
-                dt { "Jobs" }
-                dd { a href=(links.with("/jobs", &[("host", &of.host)])) { "All that ran on it last" } }
-                @if !absent.is_empty() {
-                    dt { "Absent" }
-                    dd {
-                        @for of in absent {
-                            span.nw { (of.actor) ", seen " (was_at(&of.seen_at, now.snapshot.at)) } " "
-                        }
-                    }
+    let terms = html! {
+        dt { "Tasks" }
+        dd { @if of.live { (meter(of.running, of.tasks, 72)) } @else { "–" } }
+        dt { "Waiting" } dd { (queues(links, &claimed, &of.machine)) }
+        dt { "Load" } dd { (load(of)) }
+        dt { "Free" } dd { (free(of)) }
+        dt { "Seen" } dd { (heartbeat(now, &of.seen_at)) }
+        dt { "Machine" } dd.mono { (of.machine) }
+        dt { "Labels" }
+        dd.chips {
+            @for (name, value) in &of.labels { span.chip { (name) " = " (value) } }
+        }
+        dt { "Jobs" }
+        dd { a href=(links.with("/jobs", &[("host", &of.host)])) { "All that ran on it last" } }
+        @if !absent.is_empty() {
+            dt { "Absent" }
+            dd {
+                @for of in absent {
+                    span.nw { (of.actor) ", seen " (was_at(&of.seen_at, now.snapshot.at)) } " "
                 }
             }
         }
-    }
+    };
+    fact_list(None, &terms)
 }
 
 fn free(of: &MachineDocument) -> String {

@@ -1,14 +1,9 @@
 //! `/notifications`: the notifications that are configured, a test of each, and their latest deliveries.
 
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::parts::{data_table, empty, head, was_at};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::parts::{PageTable, empty, head, was_at};
+use super::prelude::*;
 use crate::proto::notification::DeliveryRecord;
 use crate::rpc::results::{ConfiguredNotification, DeliveryList, TestResult};
 
@@ -35,25 +30,16 @@ pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     Ok(visit.page(&now, &WebPage::still("Notifications", Nav::Notifications, main)))
 }
 
-const CONFIGURED: [(&str, &str); 4] =
-    [("", "Notification"), ("", "By"), ("", "Events"), ("sr", "Action")];
-
 /// Returns the table of notifications as a form whose buttons send a test.
 fn tests(visit: &Visit, configured: &[ConfiguredNotification]) -> Markup {
-    let rows = html! {
-        @for ConfiguredNotification { name, ways, on } in configured {
-            tr role="row" {
-                td role="cell" { (name) }
-                td role="cell" { (ways.join(", ")) }
-                td.dim role="cell" { (on.join(", ")) }
-                td.num role="cell" {
-                    button.plain name="test" value=(name) { "Send a test" span.sr { " by " (name) } }
-                }
-            }
-        }
-    };
-    let table = data_table("nopick", "Notifications", &CONFIGURED, &rows);
-    html! { div #configured { (visit.form(&visit.links().to("/notifications"), &table)) } }
+    let table = PageTable::of(configured, "nopick", "Notifications")
+        .column("Notification", "", |of| html! { (of.name) })
+        .column("By", "", |of| html! { (of.ways.join(", ")) })
+        .column("Events", "dim", |of| html! { (of.on.join(", ")) })
+        .column("Action", "sr num", |of| html! {
+            button.plain name="test" value=(of.name) { "Send a test" span.sr { " by " (of.name) } }
+        });
+    html! { div #configured { (visit.form(&visit.links().to("/notifications"), &table.markup())) } }
 }
 
 /// Sends a test by the notification whose button was pressed, and waits for its delivery.
@@ -72,20 +58,12 @@ pub(super) async fn test(visit: Visit, fields: Fields) -> PageResult {
     Ok(visit.done("/notifications", &outcome))
 }
 
-const HEADS: [(&str, &str); 5] =
-    [("", "When"), ("", "Notification"), ("", "State"), ("", "Told"), ("", "Error")];
-
 fn table(id: &str, caption: &str, records: &[DeliveryRecord], now: &SiteSnapshot) -> Markup {
-    let rows = html! {
-        @for record in records {
-            tr role="row" {
-                td.dim role="cell" { (was_at(&record.at, now.snapshot.at)) }
-                td role="cell" { (record.notification) }
-                td role="cell" { (record.state) }
-                td role="cell" { (record.title) }
-                td role="cell" { (record.error) }
-            }
-        }
-    };
-    html! { div id=(id) { (data_table("nopick", caption, &HEADS, &rows)) } }
+    let table = PageTable::of(records, "nopick", caption)
+        .column("When", "dim", |of| was_at(&of.at, now.snapshot.at))
+        .column("Notification", "", |of| html! { (of.notification) })
+        .column("State", "", |of| html! { (of.state) })
+        .column("Told", "", |of| html! { (of.title) })
+        .column("Error", "", |of| html! { (of.error) });
+    html! { div id=(id) { (table.markup()) } }
 }

@@ -1,18 +1,10 @@
 //! `/objects`: the objects that scripts store, by context and type; delete.
 
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, PageQuery};
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::parts::{
-    Confirm, bulk, columns, count, data_table, empty, given, head, pager, pick, pick_all, table,
-    things,
-};
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::parts::{Confirm, PageTable, bulk, count, empty, given, head, pager, things, tick};
+use super::prelude::*;
 use crate::rpc::Scope;
 use crate::rpc::results::{Deleted, ObjectPage, TypeCount, TypeCounts};
 use crate::view::job_csv::plain;
@@ -48,27 +40,25 @@ async fn types(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
     let line = html! { "Maps that osis scripts store, with an id, a type and a version." };
     Ok(html! {
         (head("Objects", &line, &html! {}))
-        @if types.is_empty() { (empty(&html! { "No objects." })) } @else { (type_table(&types, links)) }
+        (type_table(&types, links))
         (pager(&things(types.len() as u64, "type"), ("", next.as_deref()), further))
     })
 }
 
 fn type_table(types: &[TypeCount], links: &SiteLinks) -> Markup {
-    let rows = html! {
-        @for TypeCount { context, object_type, objects } in types {
-            tr role="row" {
-                td.m1 role="cell" {
-                    a.id href=(links.with("/objects", &address(object_type, context))) { (object_type) }
-                }
-                td.dim.m4 role="cell" {
-                    @if context.is_empty() { span.faint { "no context" } } @else { (context) }
-                }
-                td.num.mr role="cell" { (count(*objects)) }
+    PageTable::of(types, "nopick", "Types of objects by context")
+        .column("Type", "m1", |TypeCount { object_type, context, .. }| {
+            html! {
+                a.id href=(links.with("/objects", &address(object_type, context))) { (object_type) }
             }
-        }
-    };
-    let heads = [("", "Type"), ("", "Context"), ("num", "Objects")];
-    data_table("nopick", "Types of objects by context", &heads, &rows)
+        })
+        .column("Context", "dim m4", |of| {
+            html! {
+                @if of.context.is_empty() { span.faint { "no context" } } @else { (of.context) }
+            }
+        })
+        .column("Objects", "num mr", |of| html! { (count(of.objects)) })
+        .or(&html! { "No objects." })
 }
 
 async fn of_type(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
@@ -104,22 +94,18 @@ fn address<'a>(object_type: &'a str, context: &'a str) -> [(&'static str, &'a st
 }
 
 fn object_table(objects: &[Map<String, Value>], picks: bool) -> Markup {
-    let heads = html! {
-        @if picks { (pick_all()) }
-        (columns(&[("c-tg", "Id"), ("", "Fields"), ("num c-at", "Version")]))
-    };
-    let rows = html! {
-        @for object in objects {
-            @let id = plain(object.get("id"));
-            tr role="row" {
-                @if picks { (pick("id", &id, &id)) }
-                td.id.cut.m1 role="cell" title=(id) { (id) }
-                td.mono.cut.m5.in[picks] role="cell" { (fields(object)) }
-                td.num.mr role="cell" { span.only-n.faint { "version " } (plain(object.get("version"))) }
+    let id = |object: &Map<String, Value>| plain(object.get("id"));
+    let classes = if picks { "fix" } else { "fix nopick" };
+    PageTable::of(objects, classes, "Objects by id")
+        .ticks_if(picks, |object| tick("id", &id(object), &id(object)))
+        .column("Id", "id cut m1 c-tg", |object| html! { span title=(id(object)) { (id(object)) } })
+        .column("Fields", "mono cut m5 in", |object| html! { (fields(object)) })
+        .column("Version", "num mr c-at", |object| {
+            html! {
+                span.only-n.faint { "version " } (plain(object.get("version")))
             }
-        }
-    };
-    table(if picks { "fix" } else { "fix nopick" }, "Objects by id", &heads, (None, &rows))
+        })
+        .markup()
 }
 
 /// Returns the fields of an object that its scripts wrote, cut.

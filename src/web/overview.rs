@@ -5,17 +5,10 @@ mod hour;
 mod latest;
 mod wrong;
 
-use maud::{Markup, html};
-
 use super::brokers;
-use super::fields::NoQuery;
-use super::layout::{Nav, WebPage};
-use super::live::LivePart;
 use super::parts::{bar, head, things};
+use super::prelude::*;
 use super::queues::{self, QueueRow};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::PageResult;
 
 /// Numbers that are older are said to be, in seconds. A live page brings new ones within a second.
 const AGE_SHOWN_S: u64 = 2;
@@ -24,7 +17,7 @@ const QUEUES_MAX: usize = 12;
 
 pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
-    let wrong = wrong::found(&now, &visit.site.config(), visit.links());
+    let wrong = wrong::found(&now, &visit.site.config());
     let rows = chosen(queues::rows(&visit, &now));
     let all = format!("All {}", things(now.snapshot.queues.len() as u64, "queue"));
     let queues = visit.links().to("/queues");
@@ -33,14 +26,14 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
         section aria-labelledby="wrong-title" {
             h2 #wrong-title .sr { "What is wrong now" }
-            (wrong::problems(&wrong))
+            (wrong::problems(&wrong, visit.links()))
         }
         (bar("The last hour", "", another.as_deref().map(|href| ("Another period", href))))
         (hour::tiles(&hour::tiles_of(&now)))
         @if !visit.is_bound() { (by_minute::section(&now.snapshot.minutes, visit.links())) }
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
-            (queues::table(&visit, &rows, "/", &queues::no_queue()))
+            (queues::form(&visit, &rows, "/", &queues::no_queue()))
         }
         (brokers::section(visit.links(), &now))
         div.cols.half.gap {
@@ -52,11 +45,11 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
 }
 
 pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
-    let wrong = wrong::found(now, &visit.site.config(), visit.links());
+    let wrong = wrong::found(now, &visit.site.config());
     let rows = chosen(queues::rows(visit, now));
     let mut parts = vec![
         LivePart::headline(&headline(now, wrong.len())),
-        LivePart::whole("problems", wrong::problems(&wrong)),
+        LivePart::whole("problems", wrong::problems(&wrong, visit.links())),
         LivePart::whole("tiles", hour::tiles(&hour::tiles_of(now))),
         queues::part_of(visit.links(), &rows, &queues::no_queue()),
         LivePart::whole("brokers-now", brokers::section(visit.links(), now)),

@@ -4,16 +4,17 @@ mod input;
 mod list;
 mod number;
 mod state;
+mod table;
 mod time;
 
 pub(super) use input::{
     Confirm, confirm, described, filter_choice, given, labelled, options, or_any, search, select,
-    with_value,
 };
 pub(super) use list::{
-    Paged, bar, bulk, columns, data_table, empty, empty_row, first_line, group_row, head, id_link,
-    live_table, pager, pick, pick_all, short_id, shortened, table,
+    Paged, bar, bulk, correction_head, empty, fact_list, first_line, head, id_link, page_link,
+    pager, row_button, short_id, shortened, tick, type_link,
 };
 pub(super) use number::{count, meter, percent, percent_of, rate, things};
 pub(super) use state::{ShownState, glyph, sign};
-pub(super) use time::{ago, duration, elapsed, instant, time_of, until, was, was_at};
+pub(super) use table::PageTable;
+pub(super) use time::{ago, ago_or_dash, duration, elapsed, instant, time_of, until, was, was_at};

@@ -5,17 +5,10 @@ mod list;
 use std::str::FromStr;
 
 use axum::extract::Path;
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::{Fields, NoQuery};
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
-use super::live::LivePart;
-use super::parts::{bar, count, duration, head, rate, sign, things};
-use super::snapshot::SiteSnapshot;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
+use super::parts::{count, duration, fact_list, head, sign, things};
+use super::prelude::*;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
@@ -24,7 +17,7 @@ use crate::store::QueueState;
 use crate::view::health::lacks_actor;
 use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, start_of};
 
-pub(super) use list::{list, live, no_queue, part_of, table};
+pub(super) use list::{form, list, live, no_queue, part_of};
 
 pub(super) struct QueueRow<'a> {
     pub(super) state: &'a QueueState,
@@ -44,10 +37,6 @@ impl QueueRow<'_> {
     /// Returns true if its first job waits for longer than the threshold.
     pub(super) fn is_long_wait(&self) -> bool {
         self.health.problem(ProblemKind::QueueWait).is_some()
-    }
-
-    fn id(&self) -> String {
-        format!("q-{}", self.state.queue)
     }
 
     fn sign(&self) -> Markup {
@@ -79,37 +68,6 @@ impl QueueRow<'_> {
 
     fn turn(&self) -> (&'static str, &'static str) {
         if self.state.paused { ("Resume", "resume") } else { ("Pause", "pause") }
-    }
-
-    pub(super) fn markup(&self, links: &SiteLinks) -> Markup {
-        let (name, state) = (self.state.queue.to_string(), self.state);
-        let (word, verb) = self.turn();
-        html! {
-            tr role="row" id=(self.id()) {
-                td.m1 role="cell" {
-                    a.id href=(links.page("queues", &name)) { (name) }
-                    @if let Some(selector) = &state.selector { " " span.faint { (selector) } }
-                }
-                td.mr role="cell" { (self.sign()) }
-                td.num.m5 role="cell" { (count(state.depth)) span.only-n.faint { " waiting" } }
-                td.num.wide role="cell" {
-                    @if state.held == 0 { span.faint { "0" } } @else { (count(state.held)) }
-                }
-                td.num.m6 role="cell" {
-                    @if state.oldest_wait.is_some() { span.only-n.faint { "first for " } }
-                    (self.wait())
-                }
-                td.num.wide role="cell" {
-                    (state.type_throughput_per_s.map_or_else(|| "–".to_owned(), rate))
-                }
-                td.num.wide role="cell" { (count(self.actors)) }
-                td.num.wide role="cell" {
-                    @if self.may_operate {
-                        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -215,22 +173,18 @@ impl QueueRow<'_> {
 fn facts(links: &SiteLinks, row: &QueueRow) -> Markup {
     let script_type = row.state.queue.target.script_type();
     let wait = row.state.oldest_wait.map_or_else(|| "–".to_owned(), duration);
-    html! {
-        section #facts {
-            (bar("Facts", "", None))
-            dl.facts {
-                dt { "State" } dd { (row.sign()) }
-                @if let Some(selector) = &row.state.selector { dt { "Where" } dd.mono { (selector) } }
-                dt { "Depth" } dd { (count(row.state.depth)) }
-                dt { "Held" } dd { (count(row.state.held)) }
-                dt { "First" } dd { "has waited " (wait) }
-                dt { "Type" }
-                dd { a href=(links.with("/jobs", &[("type", script_type.as_str())])) { (script_type) } }
-                dt { "Actors" }
-                dd { a href=(links.with("/actors", &[("type", script_type.as_str())])) { (count(row.actors)) } }
-            }
-        }
-    }
+    let terms = html! {
+        dt { "State" } dd { (row.sign()) }
+        @if let Some(selector) = &row.state.selector { dt { "Where" } dd.mono { (selector) } }
+        dt { "Depth" } dd { (count(row.state.depth)) }
+        dt { "Held" } dd { (count(row.state.held)) }
+        dt { "First" } dd { "has waited " (wait) }
+        dt { "Type" }
+        dd { a href=(links.with("/jobs", &[("type", script_type.as_str())])) { (script_type) } }
+        dt { "Actors" }
+        dd { a href=(links.with("/actors", &[("type", script_type.as_str())])) { (count(row.actors)) } }
+    };
+    fact_list(None, &terms)
 }
 
 fn actions(visit: &Visit, row: &QueueRow) -> Markup {

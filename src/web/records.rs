@@ -1,17 +1,13 @@
 //! `/records`: the log records that brokers store; all of one root in the order of time.
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
 use super::parts::{
-    data_table, empty, filter_choice, head, instant, or_any, pager, search, shortened, things,
+    PageTable, empty, filter_choice, head, instant, or_any, pager, search, shortened, things,
     time_of,
 };
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult, sentence};
+use super::prelude::*;
+use super::web_error::sentence;
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
-use maud::{Markup, html};
 use serde::Deserialize;
 
 const ROWS: usize = 100;
@@ -177,27 +173,17 @@ fn time(record: &LogRecord) -> Markup {
 }
 
 fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
-    html! {
-        (data_table("nopick", "Log records", &[
-            ("", "Time"), ("", "Level"), ("", "Message"), ("", "Root"), ("", "Chain"),
-        ], &html! { @for record in records { (row(record, links)) } }))
-    }
-}
-
-fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
-    let linked = |name: &str| {
+    let linked = |record: &LogRecord, name: &str| {
         let id = record.text(name);
         html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (shortened(id, 36)) } } }
     };
-    html! {
-        tr role="row" {
-            td.dim.m1 role="cell" { (time(record)) }
-            td.m4 role="cell" { (record.text("level")) }
-            td role="cell" { (text(record)) }
-            td.m5 role="cell" { (linked("root")) }
-            td.wide role="cell" { (linked("chain")) }
-        }
-    }
+    PageTable::of(records, "nopick", "Log records")
+        .column("Time", "dim m1", time)
+        .column("Level", "m4", |of| html! { (of.text("level")) })
+        .column("Message", "", text)
+        .column("Root", "m5", |of| linked(of, "root"))
+        .column("Chain", "wide", |of| linked(of, "chain"))
+        .markup()
 }
 
 #[cfg(test)]

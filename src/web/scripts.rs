@@ -4,17 +4,12 @@ mod form;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, NoQuery, PageQuery};
-use super::layout::{Nav, WebPage};
-use super::links::{SiteLinks, page_of};
-use super::parts::{bar, count, data_table, empty, first_line, head, things, was_at};
+use super::parts::{PageTable, bar, count, first_line, head, page_link, things, was_at};
+use super::prelude::*;
 use super::submit::DraftError;
-use super::visit::Visit;
-use super::web_error::{PageError, PageResult};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::proto::job::JobFiles;
 use crate::proto::line_diff::shown_diff;
@@ -28,38 +23,21 @@ pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let line = html! { (things(scripts.len() as u64, "script")) };
     let main = html! {
         (head("Scripts", &line, &html! {}))
-        @if scripts.is_empty() {
-            (empty(&html! { "No published scripts. " code { "hero script publish NAME FILE" } " publishes one." }))
-        } @else {
-            (table(&scripts, visit.links(), now.snapshot.at))
-        }
+        (table(&scripts, visit.links(), now.snapshot.at))
     };
     Ok(visit.page(&now, &WebPage::still("Scripts", Nav::Scripts, main)))
 }
 
-const HEADS: [(&str, &str); 6] = [
-    ("", "Name"),
-    ("num", "Version"),
-    ("", "Type"),
-    ("num", "Published"),
-    ("", "By"),
-    ("", "Description"),
-];
-
 fn table(scripts: &[ScriptDocument], links: &SiteLinks, now: Timestamp) -> Markup {
-    let rows = html! {
-        @for script in scripts {
-            tr role="row" {
-                td.m1 role="cell" { a.id href=(links.page("scripts", &script.name)) { (script.name) } }
-                td.num.m4 role="cell" { (count(script.version.into())) }
-                td.dim.wide role="cell" { (script.script_type) }
-                td.num.mr role="cell" { (was_at(&script.published_at, now)) }
-                td.dim.wide role="cell" { (publisher(script)) }
-                td.m5 role="cell" { (first_line(&script.description)) }
-            }
-        }
-    };
-    data_table("nopick", "Published scripts", &HEADS, &rows)
+    let none = html! { "No published scripts. " code { "hero script publish NAME FILE" } " publishes one." };
+    PageTable::of(scripts, "nopick", "Published scripts")
+        .column("Name", "m1", |of| page_link("scripts", &of.name, links))
+        .column("Version", "num m4", |of| html! { (count(of.version.into())) })
+        .column("Type", "dim wide", |of| html! { (of.script_type) })
+        .column("Published", "num mr", |of| was_at(&of.published_at, now))
+        .column("By", "dim wide", |of| html! { (publisher(of)) })
+        .column("Description", "m5", |of| html! { (first_line(&of.description)) })
+        .or(&none)
 }
 
 /// Returns the file that declares a version, or who published it.
@@ -153,50 +131,35 @@ fn history(
     let (own, links, shown) = (page_of("scripts", &shown.name), visit.links(), shown.version);
     let latest = versions.first().map(|of| of.version);
     let may_publish = visit.may(Scope::Admin) && !visit.is_bound();
-    let rows = html! {
-        @for of in versions {
-            @let text = of.version.to_string();
-            tr role="row" {
-                td.num.m1 role="cell" { a href=(links.with(&own, &[("version", &text)])) { (text) } }
-                td.num.mr role="cell" { (was_at(&of.published_at, now)) }
-                td.dim.m4 role="cell" {
-                    (publisher(of))
-                    @if let Some(back) = of.rolled_back_to { ", rolled back to " (back) }
-                }
-                td.mono.wide role="cell" { (of.digest.chars().take(12).collect::<String>()) }
-                td.m5 role="cell" {
-                    @if of.version != shown {
-                        @let shown = shown.to_string();
-                        a href=(links.with(&own, &[("version", &shown), ("from", &text)])) { "with " (shown) }
-                    }
-                }
-                @if may_publish {
-                    td.mr role="cell" {
-                        @if Some(of.version) != latest {
-                            form method="post" action=(links.to(&own)) {
-                                (visit.forgery_field())
-                                input type="hidden" name="version" value=(text);
-                                button name="do" value="rollback" aria-label={ "Roll back to " (text) } { "Roll back" }
-                            }
-                        }
-                    }
+    let address = |query: &[(&str, String)]| {
+        let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        links.with(&own, &query)
+    };
+    let table = PageTable::of(versions, "nopick", "Versions")
+        .column("Version", "num m1", |of| html! {
+            a href=(address(&[("version", of.version.to_string())])) { (of.version) }
+        })
+        .column("Published", "num mr", |of| was_at(&of.published_at, now))
+        .column("By", "dim m4", |of| html! {
+            (publisher(of))
+            @if let Some(back) = of.rolled_back_to { ", rolled back to " (back) }
+        })
+        .column("Digest", "mono wide", |of| html! { (of.digest.chars().take(12).collect::<String>()) })
+        .column("Compare", "m5", |of| {
+            let compared = [("version", shown.to_string()), ("from", of.version.to_string())];
+            html! { @if of.version != shown { a href=(address(&compared)) { "with " (shown) } } }
+        })
+        .column_if(may_publish, "Roll back", "sr mr", |of| html! {
+            @if Some(of.version) != latest {
+                form method="post" action=(links.to(&own)) {
+                    (visit.forgery_field())
+                    input type="hidden" name="version" value=(of.version);
+                    button name="do" value="rollback" aria-label={ "Roll back to " (of.version) } { "Roll back" }
                 }
             }
-        }
-    };
-    let heads = &VERSION_HEADS[..if may_publish { 6 } else { 5 }];
-    html! { section { (bar("Versions", "", None)) (data_table("nopick", "Versions", heads, &rows)) } }
+        });
+    html! { section { (bar("Versions", "", None)) (table.markup()) } }
 }
-
-/// The last is for those who may publish.
-const VERSION_HEADS: [(&str, &str); 6] = [
-    ("num", "Version"),
-    ("num", "Published"),
-    ("", "By"),
-    ("", "Digest"),
-    ("", "Compare"),
-    ("sr", "Roll back"),
-];
 
 /// Runs a version of a script with the parameters of the form, or rolls back to it.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {

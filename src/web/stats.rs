@@ -4,19 +4,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::fields::PageQuery;
-use super::layout::{Nav, WebPage};
-use super::links::SiteLinks;
 use super::parts::{
-    count, data_table, duration, empty, filter_choice, given, head, percent_of, things, time_of,
+    PageTable, count, duration, empty, filter_choice, given, head, percent_of, things, time_of,
 };
-use super::visit::Visit;
-use super::web_error::PageResult;
-use crate::client::{PeriodStats, PlaceStatsDocument, StatsBy, StatsDocument, TypeStatsDocument};
+use super::prelude::*;
+use crate::client::{
+    PeriodStats, PlaceStatsDocument, StatsBy, StatsDocument, TimesDocument, TypeStatsDocument,
+};
 use crate::proto::spoken_time::parse_past_time;
 use crate::rpc::{RpcError, code};
 
@@ -82,7 +79,6 @@ pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>)
         (head("Statistics", &line(stats.as_ref()), &html! {}))
         (form(links, &period, mistake.as_deref()))
         @match (&stats, &mistake) {
-            (Some(stats), _) if stats.by.is_some() => (by_place(links, stats)),
             (Some(stats), _) => (table(links, stats)),
             (None, Some(_)) => {}
             (None, None) => (empty(&html! { "No numbers: " (PeriodStats::NONE) "." })),
@@ -149,84 +145,93 @@ fn form(links: &SiteLinks, period: &AskedPeriod, mistake: Option<&str>) -> Marku
     }
 }
 
-const HEADS: [(&str, &str); 10] = [
-    ("", "Type"),
-    ("num", "Submitted"),
-    ("num", "Finished"),
-    ("num", "Failed"),
-    ("num", "Cancelled"),
-    ("num", "Errors"),
-    ("num", "Waited"),
-    ("num", "95 % up to"),
-    ("num", "Ran"),
-    ("num", "95 % up to"),
-];
+/// The numbers of a script type, or of the jobs of a machine, an actor or a name.
+struct StatsRow<'a> {
+    name: &'a str,
+    submitted: u64,
+    finished: u64,
+    failed: u64,
+    /// The jobs that were stopped or replaced.
+    cancelled: u64,
+    wait: &'a TimesDocument,
+    run: &'a TimesDocument,
+}
 
+impl<'a> StatsRow<'a> {
+    fn of_type(of: &'a TypeStatsDocument) -> Self {
+        let TypeStatsDocument { submitted, finished, failed, wait, run, .. } = of;
+        let (submitted, finished, failed) = (*submitted, *finished, *failed);
+        let cancelled = of.cancelled + of.replaced;
+        Self { name: &of.script_type, submitted, finished, failed, cancelled, wait, run }
+    }
+
+    fn of_place(of: &'a PlaceStatsDocument) -> Self {
+        let PlaceStatsDocument { name, finished, failed, cancelled, wait, run, .. } = of;
+        let (finished, failed, cancelled) = (*finished, *failed, *cancelled);
+        Self { name, submitted: 0, finished, failed, cancelled, wait, run }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.submitted + self.finished + self.failed + self.cancelled == 0
+    }
+}
+
+/// Returns the jobs of each script type, or the ended jobs by machine, actor or name.
 fn table(links: &SiteLinks, stats: &StatsDocument) -> Markup {
-    let types: Vec<_> = stats.types.iter().filter(|of| has_jobs(of)).collect();
-    let [from, to] = [&stats.from, &stats.to].map(|time| time.as_deref().unwrap_or_default());
-    let rows = html! { @for of in &types { (row(links, of, (from, to))) } };
-    html! {
-        @if types.is_empty() {
-            (empty(&html! { "No job came or ended in this period." }))
-        } @else {
-            div #stats { (data_table("nopick", "Jobs by script type", &HEADS, &rows)) }
-        }
-    }
-}
-
-/// Returns the ended jobs by machine or actor.
-fn by_place(links: &SiteLinks, stats: &StatsDocument) -> Markup {
-    let (field, noun) = match stats.by {
-        Some(StatsBy::Actor) => ("actor", "Actor"),
-        Some(StatsBy::Name) => ("name", "Name"),
-        _ => ("host", "Machine"),
+    let (field, noun, caption) = match stats.by {
+        None => ("type", "Type", "Jobs by script type"),
+        Some(StatsBy::Host) => ("host", "Machine", "Ended jobs by their place"),
+        Some(StatsBy::Actor) => ("actor", "Actor", "Ended jobs by their place"),
+        Some(StatsBy::Name) => ("name", "Name", "Ended jobs by their place"),
     };
-    let mut heads = HEADS.to_vec();
-    heads.remove(1);
-    heads[0].1 = noun;
+    let of_types = stats.by.is_none();
+    let types = stats.types.iter().map(StatsRow::of_type).filter(|of| of_types && !of.is_empty());
+    let rows: Vec<StatsRow> = types.chain(stats.places.iter().map(StatsRow::of_place)).collect();
     let [from, to] = [&stats.from, &stats.to].map(|time| time.as_deref().unwrap_or_default());
-    let rows = html! { @for of in &stats.places { (place_row(links, of, (field, from, to))) } };
-    html! {
-        @if stats.places.is_empty() && stats.complete == Some(true) {
-            (empty(&html! { "No job ended on a machine in this period." }))
-        }
-        @else if stats.places.is_empty() { (empty(&html! { "None of the jobs that were read ran on a machine." })) }
-        @else {
-            div #stats { (data_table("nopick", "Ended jobs by their place", &heads, &rows)) }
-        }
-    }
-}
-
-fn place_row(
-    links: &SiteLinks,
-    of: &PlaceStatsDocument,
-    (field, from, to): (&str, &str, &str),
-) -> Markup {
-    let ended = [(field, of.name.as_str()), ("ended_since", from), ("ended_until", to)];
-    html! {
-        tr role="row" {
-            td.m1 role="cell" { a.id href=(links.with("/jobs", &ended)) { (of.name) } }
-            td.num.m4 role="cell" { (count(of.finished)) span.only-n.faint { " finished" } }
-            td.num.m5 role="cell" { (failures(links, &ended, of.failed)) }
-            td.num.wide role="cell" { (count(of.cancelled)) }
-            td.num.wide role="cell" { (percent_of(of.failed, of.finished + of.failed)) }
-            td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
-            td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
-            td.num.mr role="cell" { span.only-n.faint { "ran " } (shown_time(of.run.mean_s)) }
-            td.num.wide role="cell" { (shown_time(of.run.p95_s)) }
-        }
-    }
-}
-
-/// Returns the number of failures, which leads to them.
-fn failures(links: &SiteLinks, of: &[(&str, &str)], failed: u64) -> Markup {
-    let address = links.with("/jobs", &[&[("status", "failed")], of].concat());
-    html! {
-        @if failed == 0 { span.faint { "0" } }
-        @else { a.err href=(address) { (count(failed)) } }
-        span.only-n.faint { " failed" }
-    }
+    let ended = [("ended_since", from), ("ended_until", to)];
+    let jobs = |of: &StatsRow, status, period: &[(&str, &str)]| {
+        links.with("/jobs", &[&[("status", status), (field, of.name)], period].concat())
+    };
+    let period_of_name = if of_types { &[][..] } else { &ended };
+    let table = PageTable::of(&rows, "nopick", caption)
+        .column(noun, "m1", |of| html! { a.id href=(jobs(of, "", period_of_name)) { (of.name) } })
+        .column_if(of_types, "Submitted", "num m4", |of| {
+            html! {
+                (count(of.submitted)) span.only-n.faint { " submitted" }
+            }
+        })
+        .column(
+            "Finished",
+            "num m5",
+            |of| html! { (count(of.finished)) span.only-n.faint { " finished" } },
+        )
+        .column("Failed", "num mr", |of| {
+            html! {
+                @if of.failed == 0 { span.faint { "0" } }
+                @else { a.err href=(jobs(of, "failed", &ended)) { (count(of.failed)) } }
+                span.only-n.faint { " failed" }
+            }
+        })
+        .column("Cancelled", "num wide", |of| html! { (count(of.cancelled)) })
+        .column(
+            "Errors",
+            "num wide",
+            |of| html! { (percent_of(of.failed, of.finished + of.failed)) },
+        )
+        .column("Waited", "num wide", |of| shown_time(of.wait.mean_s))
+        .column("95 % up to", "num wide", |of| shown_time(of.wait.p95_s))
+        .column(
+            "Ran",
+            "num m6",
+            |of| html! { span.only-n.faint { "ran " } (shown_time(of.run.mean_s)) },
+        )
+        .column("95 % up to", "num wide", |of| shown_time(of.run.p95_s));
+    let none = html! {
+        @if of_types { "No job came or ended in this period." }
+        @else if stats.complete == Some(true) { "No job ended on a machine in this period." }
+        @else { "None of the jobs that were read ran on a machine." }
+    };
+    html! { div #stats { (table.or(&none)) } }
 }
 
 fn shown_time(seconds: Option<f64>) -> Markup {
@@ -234,33 +239,9 @@ fn shown_time(seconds: Option<f64>) -> Markup {
     html! { @match text { Some(text) => (text), None => span.faint { "–" } } }
 }
 
-fn has_jobs(of: &TypeStatsDocument) -> bool {
-    of.submitted + of.finished + of.failed + of.cancelled + of.replaced > 0
-}
-
-fn row(links: &SiteLinks, of: &TypeStatsDocument, (from, to): (&str, &str)) -> Markup {
-    let (name, finished, failed) = (of.script_type.as_str(), of.finished, of.failed);
-    let ended = [("type", name), ("ended_since", from), ("ended_until", to)];
-    html! {
-        tr role="row" {
-            td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }
-            td.num.m4 role="cell" { (count(of.submitted)) span.only-n.faint { " submitted" } }
-            td.num.m5 role="cell" { (count(finished)) span.only-n.faint { " finished" } }
-            td.num.mr role="cell" { (failures(links, &ended, failed)) }
-            td.num.wide role="cell" { (count(of.cancelled + of.replaced)) }
-            td.num.wide role="cell" { (percent_of(failed, finished + failed)) }
-            td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
-            td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
-            td.num.wide role="cell" { (shown_time(of.run.mean_s)) }
-            td.num.wide role="cell" { (shown_time(of.run.p95_s)) }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::TimesDocument;
 
     fn period(since: &str, until: &str) -> AskedPeriod {
         let (since, until, by) = (since.to_owned(), until.to_owned(), String::new());

@@ -57,7 +57,6 @@ const EXEMPT: [(&str, &str, &str); 32] = [
         "a page of records without one is the last, and a further one says so",
     ),
     ("src/web/scripts/form.rs", "run_form", "a form that was refused"),
-    ("src/web/stats.rs", "table", "all samples of the period are read"),
 ];
 
 /// Returns the functions that say that there is none without knowing it, and the exemptions that nothing needs.

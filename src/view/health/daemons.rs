@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
+use crate::proto::labels::label;
 use crate::proto::message::RECOVERING;
 use crate::proto::target::ActorId;
 use crate::proto::text::counted;
@@ -179,8 +180,7 @@ pub(super) fn folders_left(snapshot: &Snapshot, found: &mut Found) {
 pub(super) fn clones(snapshot: &Snapshot, found: &mut Found) {
     let mut hosts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for PresenceOf { presence, .. } in &snapshot.actors {
-        let machine = presence.labels.iter().find(|(name, _)| name.as_str() == "machine");
-        if let Some((_, machine)) = machine {
+        if let Some(machine) = label(&presence.labels, "machine") {
             hosts.entry(machine.as_str()).or_default().insert(&presence.hostname);
         }
     }

@@ -10,6 +10,7 @@ use crate::proto::notification::NotifyKind;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::ScriptType;
+use crate::proto::word_table::words;
 
 /// One thing that is wrong, or worth knowing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -27,27 +28,16 @@ pub struct Problem {
     pub remedy: String,
 }
 
-/// The severity of a problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
+words! {
+    /// The severity of a problem.
+    #[derive(PartialOrd, Ord, JsonSchema)]
+    Severity;
     /// Worth knowing, and not wrong.
-    Note,
+    Note = "note",
     /// Wrong; look at it soon.
-    Warning,
+    Warning = "warning",
     /// Wrong; look at it now.
-    Critical,
-}
-
-impl Severity {
-    /// Its word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
+    Critical = "critical",
 }
 
 /// The kind of a problem.

@@ -2,25 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::fields::PageQuery;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::SiteLinks;
-use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
-    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, group_row, head,
-    live_table, meter, or_any, pick, things, time_of,
+    PageTable, Paged, ago, ago_or_dash, bulk, count, elapsed, filter_choice, head, meter, or_any,
+    page_link, row_button, things, tick, time_of,
 };
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use super::{machine_link, reason, state_sign, state_word, turn};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
 
+const STATES: [&str; 4] = ["ready", "draining", "holding", "foreign"];
 /// A heartbeat that is younger needs no number.
 const RECENT_S: u64 = 10;
 
@@ -89,18 +83,49 @@ impl<'a> ActorTable<'a> {
     }
 
     pub(in crate::web) fn live(&self, links: &SiteLinks, now: &SiteSnapshot) -> LivePart {
-        LivePart::rows("actor-rows", self.rows(links, now))
+        LivePart::rows("actor-rows", self.rows(&self.columns(links, now), links))
     }
 
     pub(in crate::web) fn markup(&self, visit: &Visit, now: &SiteSnapshot) -> Markup {
-        let rows = self.rows(visit.links(), now);
-        drain_table(visit, ("actor", "Live actors by type"), &HEADS, &rows, &self.back)
+        let table = self.columns(visit.links(), now);
+        let rows = self.rows(&table, visit.links());
+        drain_form(visit, "actor", &table.live("actor-rows", &rows), &self.back)
     }
 
-    fn rows(&self, links: &SiteLinks, now: &SiteSnapshot) -> Vec<(String, Markup)> {
-        let columns = if self.may_operate { 10 } else { 9 };
+    fn columns(
+        &self,
+        links: &'a SiteLinks,
+        now: &'a SiteSnapshot,
+    ) -> PageTable<'_, &'a PresenceOf> {
+        let at = now.snapshot.at;
+        PageTable::of(&self.all[self.paged.range()], "actors", "Live actors by type")
+            .ids(|of| format!("a-{}", of.actor))
+            .column_if(self.may_operate, "Select", "sr c-pick m0", |of| {
+                let name = of.actor.to_string();
+                tick("actor", &name, &name)
+            })
+            .column("Actor", "m1", |of| page_link("actors", &of.actor.to_string(), links))
+            .column("State", "mr", |of| state_sign(state_word(of)))
+            .column("Reason", "sr wide", |of| html! { span.why { (reason(of)) } })
+            .column("Tasks busy", "m5 in", |of| meter(of.presence.running, of.presence.tasks, 56))
+            .column("Machine", "wide", |of| machine_link(links, of))
+            .column("PID", "num wide faint", |of| html! { (of.presence.pid) })
+            .column("Up", "num wide", move |of| ago_or_dash(time_of(&of.presence.started_at), at))
+            .column("Heartbeat", "num wide", |of| heartbeat(now, &of.presence.last_heartbeat))
+            .column("Action", "sr num m6", |of| {
+                let (name, (word, verb)) = (of.actor.to_string(), turn(of));
+                let can = self.may_operate && of.presence.state != ActorState::Foreign;
+                html! { @if can { (row_button(verb, word, (&name, &name))) } }
+            })
+    }
+
+    fn rows(
+        &self,
+        table: &PageTable<'_, &'a PresenceOf>,
+        links: &SiteLinks,
+    ) -> Vec<(String, Markup)> {
         if self.all.is_empty() {
-            return vec![empty_row("no-actor", columns, &self.none)];
+            return table.rows_or("no-actor", &self.none);
         }
         let mut rows = Vec::new();
         let page = &self.all[self.paged.range()];
@@ -113,75 +138,25 @@ impl<'a> ActorTable<'a> {
                 a href=(links.with("/jobs", &[("type", name)])) { (name) } " "
                 span.faint { (things(of_type().count() as u64, "actor")) ", " (busy) " of " (tasks) " tasks busy" }
             };
-            rows.push(group_row(&format!("type-{name}"), columns, &head));
-            rows.extend(actors.iter().map(|of| self.row(links, now, of)));
+            rows.push(table.group_row(&format!("type-{name}"), &head));
+            rows.extend(actors.iter().map(|of| table.row(of)));
         }
         rows
     }
-
-    fn row(&self, links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> (String, Markup) {
-        let (name, presence) = (of.actor.to_string(), &of.presence);
-        let id = format!("a-{name}");
-        let (word, verb) = turn(of);
-        let markup = html! {
-            tr role="row" id=(id) {
-                @if self.may_operate { (pick("actor", &name, &name)) }
-                td.m1 role="cell" { a.id href=(links.page("actors", &name)) { (name) } }
-                td.mr role="cell" { (state_sign(state_word(of))) }
-                td.wide role="cell" { span.why { (reason(of)) } }
-                td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
-                td.wide role="cell" { (machine_link(links, of)) }
-                td.num.wide.faint role="cell" { (presence.pid) }
-                td.num.wide role="cell" {
-                    @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
-                }
-                td.num.wide role="cell" { (heartbeat(now, &presence.last_heartbeat)) }
-                td.num.m6 role="cell" {
-                    @if self.may_operate && presence.state != ActorState::Foreign {
-                        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
-                    }
-                }
-            }
-        };
-        (id, markup)
-    }
 }
-
-const HEADS: [(&str, &str); 9] = [
-    ("", "Actor"),
-    ("", "State"),
-    ("sr", "Reason"),
-    ("", "Tasks busy"),
-    ("", "Machine"),
-    ("num", "PID"),
-    ("num", "Up"),
-    ("num", "Heartbeat"),
-    ("sr", "Action"),
-];
 
 /// Returns a table of actors or machines as a form whose buttons drain and resume. `back` is the address to return to
 /// after a change, without the prefix.
-pub(in crate::web) fn drain_table(
-    visit: &Visit,
-    (noun, caption): (&str, &str),
-    heads: &[(&str, &str)],
-    rows: &[(String, Markup)],
-    back: &str,
-) -> Markup {
-    let may_operate = visit.may(Scope::Operate);
-    let (things, id) = (format!("{noun}s"), format!("{noun}-rows"));
-    let heads = html! {
-        @if may_operate { (columns(&[("sr c-pick", "Select")])) }
-        (columns(heads))
-    };
+pub(in crate::web) fn drain_form(visit: &Visit, noun: &str, table: &Markup, back: &str) -> Markup {
+    let things = format!("{noun}s");
     let buttons = html! {
         button name="do" value="drain" { "Drain" }
         button name="do" value="resume" { "Resume" }
     };
     let content = html! {
         input type="hidden" name="back" value=(back);
-        (live_table(&things, caption, &heads, (Some(&id), rows)))
-        @if may_operate { (bulk(&things, &buttons)) }
+        (table)
+        @if visit.may(Scope::Operate) { (bulk(&things, &buttons)) }
     };
     visit.form(&visit.links().to(&format!("/{things}")), &content)
 }
@@ -236,22 +211,15 @@ fn busy<'a>(actors: impl Iterator<Item = &'a PresenceOf>) -> (usize, usize) {
 }
 
 fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
-    let mut types: Vec<&str> =
-        now.snapshot.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
-    types.dedup();
+    let types = now.snapshot.actors.iter().map(|of| of.actor.script_type.as_str());
+    let types: BTreeSet<&str> = types.collect();
     let actors = now.snapshot.actors.iter();
     let hosts: BTreeSet<&str> = actors.map(|of| of.presence.hostname.as_str()).collect();
-    let hosts: Vec<&str> = hosts.into_iter().collect();
-    let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
-        html! {
-            label { (label) " " (filter_choice(name, or_any("any", values.iter().copied()), chosen)) }
-        }
-    };
     html! {
         form.filters method="get" action=(links.to("/actors")) {
-            (choice("Type", "type", &types, &filter.script_type))
-            (choice("Machine", "host", &hosts, &filter.host))
-            (choice("State", "state", &["ready", "draining", "holding", "foreign"], &filter.state))
+            label { "Type " (filter_choice("type", or_any("any", types), &filter.script_type)) }
+            label { "Machine " (filter_choice("host", or_any("any", hosts), &filter.host)) }
+            label { "State " (filter_choice("state", or_any("any", STATES), &filter.state)) }
             button.plain { "Filter" }
             @if !filter.is_off() { a href=(links.to("/actors")) { "Clear the filters" } }
         }

@@ -4,23 +4,21 @@
 use std::fmt::Write as _;
 
 use axum::extract::Path;
-use maud::html;
 use serde_json::{Map, json};
 
 use super::super::doc::JobDoc;
-use super::super::fields::Fields;
 use super::super::graphs::{address, label};
 use super::super::job::read;
-use super::super::layout::{Nav, WebPage};
-use super::super::parts::things;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::parts::{correction_head, things};
+use super::super::prelude::*;
 use super::id_alone;
 use crate::client::{GraphChange, GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::FailureCause;
 use crate::rpc::results::ShownGraph;
 
 const SCRIPTS_MAX: usize = 20;
+const LINE: &str = "Its failed jobs run again, and then those that wait for them. The script that the last attempt of a job \
+                    ran stays in the record of that attempt.";
 /// The prefix of a field; the id of its job follows.
 const SCRIPT: &str = "script-";
 
@@ -115,19 +113,7 @@ pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>)
     let links = visit.links();
     let own = links.to(&address(&graph));
     let main = html! {
-        div.head {
-            div {
-                p.crumb {
-                    a href=(links.to("/graphs")) { "Graphs" } " / "
-                    a href=(own) { (label(&graph)) } " / Correct"
-                }
-                h1.plain-h { "Correct " (label(&graph)) }
-                p.meta {
-                    "Its failed jobs run again, and then those that wait for them. The script that the last attempt of a "
-                    "job ran stays in the record of that attempt."
-                }
-            }
-        }
+        (correction_head(&html! { a href=(links.to("/graphs")) { "Graphs" } }, (label(&graph), &own), LINE))
         form method="post" action={ (own) "/correct" } {
             (visit.forgery_field())
             @if !is_all {
@@ -141,7 +127,7 @@ pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>)
                     "\n" (job.text("script"))
                 }
             }
-            button.primary { "Run again" }
+            button.main { "Run again" }
         }
     };
     let title = format!("Correct {}", label(&graph));

@@ -9,7 +9,6 @@ use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, duration, shortened};
 use super::layout::{GraphEdge, GraphPlaces, NodePlace, placed};
-use crate::proto::word_table::words;
 
 const NODE_WIDTH: f64 = 150.0;
 const NODE_HEIGHT: f64 = 44.0;
@@ -21,42 +20,31 @@ const BAR_WIDTH: f64 = 130.0;
 /// The maximum number of letters of a text in a node.
 const LETTERS_MAX: usize = 16;
 
-words! {
-    /// The size of a drawing: a word of the address.
-    GraphZoom;
-    /// A short graph fills the width, a long one keeps its size.
-    Auto = "auto",
-    /// All of it in the width.
-    Fit = "fit",
-    Half = "50",
-    Full = "100",
-    Double = "200",
+/// The size of a drawing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct GraphZoom {
+    /// Its word in an address.
+    pub(super) word: &'static str,
+    pub(super) label: &'static str,
+    /// The part of its own size that a drawing has; without one it fills the width.
+    scale: Option<f64>,
 }
 
 impl GraphZoom {
+    /// A short graph fills the width, a long one keeps its size.
+    const AUTO: Self = Self { word: "auto", label: "Automatic", scale: None };
+    /// All of it in the width.
+    const FIT: Self = Self { word: "fit", label: "Whole graph", scale: None };
+    pub(super) const ALL: [Self; 5] = [
+        Self::AUTO,
+        Self::FIT,
+        Self { word: "50", label: "50 %", scale: Some(0.5) },
+        Self { word: "100", label: "100 %", scale: Some(1.0) },
+        Self { word: "200", label: "200 %", scale: Some(2.0) },
+    ];
+
     pub(super) fn of(word: &str) -> Self {
-        Self::ALL.into_iter().find(|zoom| zoom.as_str() == word).unwrap_or(Self::Auto)
-    }
-
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Auto => "Automatic",
-            Self::Fit => "Whole graph",
-            Self::Half => "50 %",
-            Self::Full => "100 %",
-            Self::Double => "200 %",
-        }
-    }
-
-    /// Returns the part of its size that a drawing has; `None` if it fills the width.
-    fn scale(self, layers: usize) -> Option<f64> {
-        match self {
-            Self::Half => Some(0.5),
-            Self::Full => Some(1.0),
-            Self::Double => Some(2.0),
-            Self::Auto => (layers > 6).then_some(1.0),
-            Self::Fit => None,
-        }
+        Self::ALL.into_iter().find(|zoom| zoom.word == word).unwrap_or(Self::AUTO)
     }
 }
 
@@ -84,11 +72,11 @@ pub(super) fn drawn(
     let (width, height) = (width.max(974.0), places.height.max(NODE_HEIGHT * 2.0));
     let view = format!("0 0 {width:.0} {height:.0}");
     // A drawing of a size of its own scrolls.
-    let size = zoom
-        .scale(places.layers)
-        .map(|scale| [width, height].map(|of| format!("{:.0}", of * scale)));
+    let is_long = zoom == GraphZoom::AUTO && places.layers > 6;
+    let scale = if is_long { Some(1.0) } else { zoom.scale };
+    let size = scale.map(|scale| [width, height].map(|of| format!("{:.0}", of * scale)));
     html! {
-        svg.long[size.is_some()].fit[zoom == GraphZoom::Fit] viewBox=(view) width=[size.as_ref().map(|size| &size[0])]
+        svg.long[size.is_some()].fit[zoom == GraphZoom::FIT] viewBox=(view) width=[size.as_ref().map(|size| &size[0])]
             height=[size.as_ref().map(|size| &size[1])] role="group" aria-label={ "Graph of " (jobs.len()) " jobs" } {
             @for (place, edge) in edges.iter().enumerate() { (line(&places, place, *edge, jobs)) }
             @for (at, job) in places.jobs.iter().zip(jobs) { (node(*at, job, job.id() == id, links, now)) }
@@ -181,7 +169,7 @@ mod tests {
 
     fn drawing(jobs: &[JobDoc], edges: &[GraphEdge]) -> String {
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        drawn(jobs, edges, ("a", GraphZoom::Auto), &SiteLinks::new("/"), now).into_string()
+        drawn(jobs, edges, ("a", GraphZoom::AUTO), &SiteLinks::new("/"), now).into_string()
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! The machines of a job for every one, in cells: those with an equal answer are one cell.
 
 use jiff::Timestamp;
-use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::jobs::what_it_is_at;
-use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, bar, first_line};
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use crate::client::GraphDocument;
 use crate::proto::job::{JobId, JobStatus};
 use crate::view::{EqualAnswers, FleetAnswer, answered_error};
@@ -32,7 +29,6 @@ pub(super) struct FleetGrid {
 
 /// A cell: an equal answer, or several further ones.
 struct FleetCell<'a> {
-    error: Option<String>,
     output: Option<&'a [u8]>,
     /// The places of its jobs.
     jobs: Vec<&'a JobDoc>,
@@ -86,15 +82,15 @@ impl FleetGrid {
             });
         }
         let of = |id: &str| jobs.iter().find(|job| job.id() == id);
-        let groups = EqualAnswers::of(answers).into_iter().map(|group| FleetCell {
+        let cell = |group: &EqualAnswers<'a>| FleetCell {
             jobs: group.ids.iter().filter_map(|id| of(id)).collect(),
             output: Some(group.output),
-            error: group.error,
-        });
-        let (finished, others): (Vec<FleetCell>, Vec<FleetCell>) =
-            groups.partition(|cell| cell.error.is_none());
-        let mut cells = bounded(finished, long);
-        cells.extend(bounded(others, Vec::new()));
+        };
+        let groups = EqualAnswers::of(answers);
+        let (finished, others) =
+            groups.split_at(groups.partition_point(|group| group.error.is_none()));
+        let mut cells = bounded(finished.iter().map(cell).collect(), long);
+        cells.extend(bounded(others.iter().map(cell).collect(), Vec::new()));
         cells
     }
 
@@ -164,7 +160,7 @@ fn bounded<'a>(mut cells: Vec<FleetCell<'a>>, mut rest: Vec<&'a JobDoc>) -> Vec<
     let further = cells.split_off(cells.len().min(CELLS_MAX));
     rest.extend(further.into_iter().flat_map(|cell| cell.jobs));
     if !rest.is_empty() {
-        cells.push(FleetCell { error: None, output: None, jobs: rest });
+        cells.push(FleetCell { output: None, jobs: rest });
     }
     cells
 }

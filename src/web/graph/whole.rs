@@ -4,27 +4,19 @@ use std::collections::HashMap;
 
 use axum::extract::Path;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::super::doc::{JobDoc, OUTCOME};
-use super::super::fields::PageQuery;
 use super::super::graphs::{address, counts, done_bar, label, page_params, state};
 use super::super::jobs::what_it_is_at;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::{SiteLinks, encoded};
-use super::super::live::{LivePart, LiveParts, filters_of};
-use super::super::parts::{
-    ShownState, bar, data_table, duration, empty, id_link, pager, things, was_at,
-};
+use super::super::links::encoded;
+use super::super::parts::{PageTable, ShownState, bar, id_link, pager, things, was_at};
+use super::super::prelude::*;
 use super::super::relations;
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
 use super::fleet::FleetGrid;
-use super::{JOBS_MAX, VisibleGraph, figure, id_alone, of, zoom_links};
+use super::{JOBS_MAX, VisibleGraph, figure, id_alone, of, took, zoom_links};
 use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::GraphKind;
@@ -235,43 +227,25 @@ fn buttons(links: &SiteLinks, graph: &GraphDocument) -> Markup {
 }
 
 fn table(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
-    let is_further = shown.is_further;
-    let rows = html! { @for job in &shown.jobs { (row(job, links, now)) } };
-    html! {
-        div #graph-table {
-            @if shown.jobs.is_empty() {
-                (empty(&html! { @if is_further { "No further jobs." } @else { "No jobs." } }))
-            }
-            @else { (data_table("nopick fix", "Jobs of the graph", &HEADS, &rows)) }
-        }
-    }
-}
-
-const HEADS: [(&str, &str); 6] = [
-    ("c-ac", "Job"),
-    ("c-st", "State"),
-    ("c-tg", "Type, group"),
-    ("", "What it is at"),
-    ("num c-at", "Attempt"),
-    ("num c-tk", "Took"),
-];
-
-fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
-    let is_gone = job.text("status").is_empty();
-    let took = job.took(now).map_or_else(|| "–".to_owned(), duration);
-    html! {
-        tr role="row" {
-            td.m1.cut role="cell" { (job.link(links)) }
-            td.m4 role="cell" {
-                @if is_gone { (job.text(OUTCOME)) span.faint { ", deleted" } }
+    let none = html! { @if shown.is_further { "No further jobs." } @else { "No jobs." } };
+    let is_gone = |job: &JobDoc| job.text("status").is_empty();
+    let table = PageTable::of(&shown.jobs, "nopick fix", "Jobs of the graph")
+        .column("Job", "m1 cut c-ac", |job| job.link(links))
+        .column("State", "m4 c-st", |job| {
+            html! {
+                @if is_gone(job) { (job.text(OUTCOME)) span.faint { ", deleted" } }
                 @else { (job.state().shown()) }
             }
-            td.dim.wide.cut role="cell" { (job.type_and_group()) }
-            td.why.cut.m5 role="cell" { @if !is_gone { (what_it_is_at(job, links, now)) } }
-            td.num.dim.wide role="cell" { (job.attempts()) }
-            td.num.mr role="cell" { (took) }
-        }
-    }
+        })
+        .column("Type, group", "dim wide cut c-tg", JobDoc::type_and_group)
+        .column("What it is at", "why cut m5", |job| {
+            html! {
+                @if !is_gone(job) { (what_it_is_at(job, links, now)) }
+            }
+        })
+        .column("Attempt", "num dim wide c-at", |job| html! { (job.attempts()) })
+        .column("Took", "num mr c-tk", |job| html! { (took(job, now)) });
+    html! { div #graph-table { (table.or(&none)) } }
 }
 
 fn callbacks(graph: &GraphDocument, links: &SiteLinks) -> Markup {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
-use super::super::parts::{data_table, duration, elapsed, first_line, instant, sign};
+use super::super::parts::{PageTable, duration, elapsed, first_line, instant, sign};
 use super::attempts::{ShownAttempt, of};
 use super::time_line;
 
@@ -30,31 +30,22 @@ pub(super) fn section(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup
 
 fn table(attempts: &[ShownAttempt], job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let most = job.whole("retries").unwrap_or_default() + 1;
-    html! {
-        (data_table("att nopick fix", "Attempts, the newest first", &[
-            ("c-n", "Attempt"), ("c-st", "State"), ("", "How it went"), ("c-ca", "Machine"), ("num c-ca", "Started"),
-            ("num c-tk", "Took"),
-        ], &html! {
-            @for (place, attempt) in attempts.iter().enumerate().rev() {
-                tr role="row" {
-                    td.m1 role="cell" { (number(attempt, place + 1 == attempts.len(), most)) }
-                    td.m4 role="cell" { (sign(attempt.class, attempt.class, attempt.word)) }
-                    td.m5.cut role="cell" { (how(attempt, job)) }
-                    td.wide.dim.cut role="cell" { (machine(attempt, links)) }
-                    td.num.wide role="cell" { (instant(attempt.started)) }
-                    td.num.mr role="cell" { (took(attempt, now)) }
-                }
+    let last = attempts.last();
+    let newest_first: Vec<&ShownAttempt> = attempts.iter().rev().collect();
+    PageTable::of(&newest_first, "att nopick fix", "Attempts, the newest first")
+        .column("Attempt", "m1 c-n", |of| html! {
+            @match of.number {
+                None => "–",
+                Some(number) if Some(*of) == last && most > 1 => { (number) " of " (most.max(number)) }
+                Some(number) => (number),
             }
-        }))
-    }
-}
-
-fn number(attempt: &ShownAttempt, is_last: bool, most: u64) -> String {
-    match attempt.number {
-        None => "–".to_owned(),
-        Some(number) if is_last && most > 1 => format!("{number} of {}", most.max(number)),
-        Some(number) => number.to_string(),
-    }
+        })
+        .column("State", "m4 c-st", |of| sign(of.class, of.class, of.word))
+        .column("How it went", "m5 cut", |of| how(of, job))
+        .column("Machine", "wide dim cut c-ca", |of| machine(of, links))
+        .column("Started", "num wide c-ca", |of| instant(of.started))
+        .column("Took", "num mr c-tk", |of| html! { (took(of, now)) })
+        .markup()
 }
 
 fn how(attempt: &ShownAttempt, job: &JobDoc) -> Markup {

@@ -2,16 +2,11 @@
 //! ended job again with a corrected one, or changes a job that has not started.
 
 use axum::extract::Path;
-use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::fields::Fields;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::{SiteLinks, page_of};
-use super::super::parts::bar;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::parts::{bar, correction_head};
+use super::super::prelude::*;
 use super::{parsed, read};
 use crate::proto::job::{AskedWait, JobId, JobStatus};
 use crate::rpc::results::JobChangeResult;
@@ -114,17 +109,9 @@ pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>)
     let has_ended = job.status().is_terminal();
     let links = visit.links();
     let place = links.job(job.id()) + "/correct";
+    let line = "The script that its last attempt ran stays in the record of that attempt.";
     let main = html! {
-        div.head {
-            div {
-                p.crumb {
-                    a href=(links.to("/jobs")) { "Jobs" } " / "
-                    a href=(links.job(&id)) title=(id) { (job.label()) } " / Correct"
-                }
-                h1.plain-h { "Correct " (job.label()) }
-                p.meta { "The script that its last attempt ran stays in the record of that attempt." }
-            }
-        }
+        (correction_head(&html! { a href=(links.to("/jobs")) { "Jobs" } }, (job.label(), &links.job(&id)), line))
         form.form method="post" action=(place) {
             (visit.forgery_field())
             div.f-l {

@@ -7,31 +7,22 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
-use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::fields::NoQuery;
 use super::super::jobs::{attachment, tags};
-use super::super::links::{SiteLinks, encoded};
-use super::super::parts::{bar, duration, short_id, until, was};
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::links::encoded;
+use super::super::parts::{bar, duration, fact_list, short_id, until, was};
+use super::super::prelude::*;
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature, STDIN};
 use crate::proto::pattern::matches_name;
+use crate::proto::units::readable_size;
 use crate::rpc::RpcError;
 use crate::rpc::results::ListedFiles;
 use crate::store::FileSide;
 
 /// The maximum number of jobs of a list of prerequisites or dependents that are shown.
 pub(super) const RELATED_MAX: usize = 20;
-
-/// Returns a size in its largest unit: `41 MiB`.
-fn bytes(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let unit = UNITS.iter().find(|(_, size)| bytes >= *size);
-    unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
-}
 
 const GROUPS: [FieldGroup; 7] = [
     FieldGroup::Job,
@@ -59,17 +50,13 @@ pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let of = |group| JOB_FIELDS.iter().filter(move |field: &&JobField| field.group == group);
     let shown = GROUPS.into_iter().flat_map(of);
     let shown = shown.filter(|field| !ELSEWHERE.contains(&field.name));
-    html! {
-        section #facts {
-            (bar("Facts", "", Some(("JSON", &json))))
-            dl.facts {
-                @if let Some(queue) = job.queue() {
-                    dt { "Queue" } dd { a href=(links.page("queues", &queue)) { (queue) } }
-                }
-                @for field in shown { (fact(field, job, links, now)) }
-            }
+    let terms = html! {
+        @if let Some(queue) = job.queue() {
+            dt { "Queue" } dd { a href=(links.page("queues", &queue)) { (queue) } }
         }
-    }
+        @for field in shown { (fact(field, job, links, now)) }
+    };
+    fact_list(Some(("JSON", &json)), &terms)
 }
 
 /// Returns a field with its label and its unit; nothing if the job does not have it.
@@ -84,7 +71,7 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
             None => html! { (text) },
         },
         (FieldUnit::Seconds, name) => html! { (seconds(job, name).unwrap_or(text)) },
-        (FieldUnit::Bytes, name) => html! { (job.whole(name).map(bytes).unwrap_or(text)) },
+        (FieldUnit::Bytes, name) => html! { (job.whole(name).map(readable_size).unwrap_or(text)) },
         (_, "tags") => tags(job, links, usize::MAX),
         (_, "priority") => html! { (priority(job)) },
         (_, "signature") => {
@@ -203,7 +190,7 @@ pub(super) async fn files(visit: &Visit, job: &JobDoc) -> PageResult<Markup> {
                             @if file.kind == FileSide::Stdin { "standard input" } @else { (file.name) }
                         }
                         " " span.faint {
-                            (bytes(file.size))
+                            (readable_size(file.size))
                             @if file.kind != FileSide::Output { ", given to it" }
                         }
                     }
@@ -265,7 +252,7 @@ mod tests {
             .map(Markup::into_string)
             .concat();
         assert!(!text.contains("<script") && !text.contains("hidden-value"), "{text}");
-        for shown in ["10 min", "41 MiB", "1.9 s", "0, urgent", "2 min ago</time>"] {
+        for shown in ["10 min", "41.0 MiB", "1.9 s", "0, urgent", "2 min ago</time>"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
     }

@@ -2,14 +2,11 @@
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
-use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::doc::JobDoc;
-use super::super::links::{SiteLinks, page_of};
 use super::super::parts::given;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use super::attempts::ShownAttempt;
 use crate::client::Client;
 use crate::proto::job::{JobId, JobStatus};
@@ -58,11 +55,6 @@ pub(super) fn is_place(text: &str) -> bool {
     text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
 }
 
-fn time_of(line: &LogLine) -> Option<Timestamp> {
-    let (millis, _) = line.id.split_once('-')?;
-    Timestamp::from_millisecond(millis.parse().ok()?).ok()
-}
-
 /// Returns the class of a line, its mark and the meaning of the mark.
 fn origin(line: &LogLine) -> (&'static str, &'static str, &'static str) {
     match line.fd {
@@ -85,14 +77,14 @@ pub(super) fn rows(
     attempts: &[ShownAttempt],
     find: &str,
 ) -> Vec<(String, Markup)> {
-    let first = lines.first().and_then(time_of);
+    let first = lines.first().and_then(LogLine::time);
     // The attempt of the first line begins before it.
     let before =
         attempts.iter().filter(|of| first.is_some_and(|first| of.started <= first)).count();
     let mut rest = attempts.iter().enumerate().skip(before.saturating_sub(1)).peekable();
     let mut rows = Vec::with_capacity(lines.len() + attempts.len());
     for line in lines {
-        let at = time_of(line);
+        let at = line.time();
         while let Some((place, attempt)) =
             rest.next_if(|(_, attempt)| at.is_some_and(|at| attempt.started <= at))
         {
@@ -119,7 +111,7 @@ fn row(line: &LogLine, find: &str) -> (String, Markup) {
     let is_cut = cut.len() < text.len();
     let row = html! {
         li #(id) class=(class) {
-            @if let Some(at) = time_of(line) {
+            @if let Some(at) = line.time() {
                 time datetime=(format!("{at:.3}")) title=(format!("{at:.3}")) data-clock="ms" {
                     (at.strftime("%H:%M:%S.%3f"))
                 }
@@ -228,7 +220,7 @@ pub(super) fn count_of(lines: &[LogLine]) -> Markup {
 pub(super) fn text(lines: &[LogLine]) -> String {
     let mut text = String::new();
     for line in lines {
-        let at = time_of(line).map(|at| format!("{at:.3}")).unwrap_or_default();
+        let at = line.time().map(|at| format!("{at:.3}")).unwrap_or_default();
         let whole = if line.progress.is_some() { &text_of(line) } else { &line.line };
         let _ = writeln!(text, "{at} {} {whole}", line.fd);
     }
@@ -238,6 +230,8 @@ pub(super) fn text(lines: &[LogLine]) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use jiff::Timestamp;
 
     use super::*;
 

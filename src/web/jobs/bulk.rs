@@ -1,13 +1,10 @@
 //! Retries, stops and deletes many jobs: those that are ticked, or all that match the filters.
 
-use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::fields::Fields;
-use super::super::layout::Nav;
 use super::super::parts::{Confirm, bulk, things};
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult, capitalized, sentence};
+use super::super::prelude::*;
+use super::super::web_error::{capitalized, sentence};
 use super::filter::JobsQuery;
 use crate::proto::job_filter::JobFilter;
 use crate::proto::text::shown;

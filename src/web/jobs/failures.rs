@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, count, data_table, empty, id_link, things};
+use super::super::parts::{PageTable, ago_or_dash, count, id_link, things, time_of};
 use super::filter::JobsQuery;
-use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
+use crate::client::ErrorGroupsDocument;
 
 pub(super) const KINDS_MAX: usize = 50;
 
@@ -18,16 +18,6 @@ pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
         @if !found.complete { ", among the latest " (count(found.searched as u64)) }
     }
 }
-
-/// The last is for those who may retry jobs.
-const HEADS: [(&str, &str); 6] = [
-    ("c-ca", "Jobs"),
-    ("", "Error"),
-    ("c-ca", "Types"),
-    ("c-tg", "The latest"),
-    ("num c-tk", "Ended"),
-    ("sr c-ca", "Retry"),
-];
 
 /// The table of kinds.
 #[derive(Clone, Copy)]
@@ -41,42 +31,30 @@ pub(super) struct FailureTable<'a> {
 
 impl FailureTable<'_> {
     pub(super) fn markup(self, found: &ErrorGroupsDocument) -> Markup {
-        if found.groups.is_empty() && found.complete {
-            return empty(&html! { "No jobs failed." });
-        }
-        if found.groups.is_empty() {
-            return empty(
-                &html! { "None failed among the latest " (count(found.searched as u64)) "." },
-            );
-        }
-        let rows = html! { @for group in &found.groups { (self.row(group)) } };
-        let heads = &HEADS[..if self.forgery.is_some() { 6 } else { 5 }];
-        data_table("nopick fix fails", "Failures by error, the most frequent first", heads, &rows)
-    }
-
-    fn row(self, group: &ErrorGroupDocument) -> Markup {
         let Self { filter, links, now, forgery } = self;
-        let of_kind = filter.with("kind", &group.kind);
-        let jobs = of_kind.address(links, of_kind.path(), &[]);
-        let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
-        let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
-        html! {
-            tr role="row" {
-                td.m4 role="cell" { (things(group.jobs, "job")) }
-                td.cut.m1 role="cell" {
-                    @if group.kind.is_empty() { "no error text" }
-                    @else { a.err href=(jobs) title=(group.last_error) { (group.kind) } }
+        let none = html! {
+            @if found.complete { "No jobs failed." }
+            @else { "None failed among the latest " (count(found.searched as u64)) "." }
+        };
+        let caption = "Failures by error, the most frequent first";
+        PageTable::of(&found.groups, "nopick fix fails", caption)
+            .column("Jobs", "m4 c-ca", |of| html! { (things(of.jobs, "job")) })
+            .column("Error", "cut m1", |of| {
+                let of_kind = filter.with("kind", &of.kind);
+                html! {
+                    @if of.kind.is_empty() { "no error text" }
+                    @else { a.err href=(of_kind.address(links, of_kind.path(), &[])) title=(of.last_error) { (of.kind) } }
                 }
-                td.dim.wide.cut role="cell" { (types.join(", ")) }
-                td.wide.cut role="cell" {
-                    (id_link(&group.last_job, links))
-                }
-                td.num.mr role="cell" { @if let Some(at) = ended { (ago(at, now)) } @else { "–" } }
-                @if let Some(forgery) = forgery {
-                    td.m5 role="cell" { @if !group.kind.is_empty() { (self.retry_form(&group.kind, forgery)) } }
-                }
-            }
-        }
+            })
+            .column("Types", "dim wide cut c-ca", |of| {
+                html! { (of.types.keys().cloned().collect::<Vec<_>>().join(", ")) }
+            })
+            .column("The latest", "wide cut c-tg", |of| id_link(&of.last_job, links))
+            .column("Ended", "num mr c-tk", |of| ago_or_dash(of.last_at.as_deref().and_then(time_of), now))
+            .column_if(forgery.is_some(), "Retry", "sr m5 c-ca", |of| html! {
+                @if let Some(forgery) = forgery.filter(|_| !of.kind.is_empty()) { (self.retry_form(&of.kind, forgery)) }
+            })
+            .or(&none)
     }
 
     /// Returns the button that asks before all failures of a kind are retried.
@@ -101,6 +79,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::client::ErrorGroupDocument;
 
     #[test]
     fn hostile_error_is_escaped_and_links_to_the_jobs_of_its_kind() {

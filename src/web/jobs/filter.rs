@@ -7,10 +7,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::super::doc::JobDoc;
-use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use crate::proto::job_filter::{FilterTest, Filtered, JobFilter};
 use crate::proto::target::IllegalName;
 use crate::proto::text::shown;

@@ -1,13 +1,10 @@
 //! The jobs of an actor, of a machine and of a queue, for their pages.
 
 use jiff::tz::TimeZone;
-use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::parts::{bar, things};
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::prelude::*;
 use super::rows::JobRows;
 use crate::client::MachineDocument;
 use crate::proto::job::JobStatus;
@@ -97,7 +94,7 @@ async fn of(
                 @else if jobs.is_empty() {
                     p.dim { "None among the latest " (things(found.searched as u64, "job")) "." }
                 }
-                @else { (table.markup(&jobs, None)) }
+                @else { (table.of(&jobs).markup()) }
             }
         });
     }

@@ -5,9 +5,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
-use super::super::parts::{
-    ago, columns, duration, empty_row, live_table, percent, pick, pick_all, short_id, until,
-};
+use super::super::parts::{PageTable, ago, duration, percent, short_id, tick, until};
 use super::super::relations::{awaited, error_line};
 use super::filter::JobsQuery;
 use crate::proto::job::{AskedWait, JobStatus};
@@ -57,20 +55,22 @@ fn its_reason(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
             "" => html! { "waits in its queue" },
             limit => html! { "held by limit " a href=(links.to("/limits")) { (limit) } },
         },
-        JobStatus::Started => progress(job),
+        JobStatus::Started => progress(job, ""),
         JobStatus::Finished => html! {},
         JobStatus::Error => error_line(job, links),
     }
 }
 
-fn progress(job: &JobDoc) -> Markup {
+/// Returns the progress of a running job as a bar and a text; `none` if its script tells neither.
+pub(in crate::web) fn progress(job: &JobDoc, none: &str) -> Markup {
+    let text = job.text("progress_text");
     let Some(share) = job.share() else {
-        return html! { span.faint { (job.text("progress_text")) } };
+        return html! { span.faint { @if text.is_empty() { (none) } @else { (text) } } };
     };
-    let text = percent(share, 1.0);
+    let percent = percent(share, 1.0);
     html! {
-        progress max="1" value=(share) aria-label=(text) {}
-        (text) " " span.faint { (job.text("progress_text")) }
+        progress max="1" value=(share) aria-label=(percent) {}
+        (percent) " " span.faint { (text) }
     }
 }
 
@@ -101,55 +101,41 @@ pub(super) fn chosen_tag(filter: &JobsQuery, links: &SiteLinks) -> Markup {
     }
 }
 
-impl JobRows<'_> {
-    /// Returns the title of the last column, and the field that it shows.
-    fn time(self) -> (&'static str, &'static str) {
-        if self.died { ("Died", "finished_at") } else { ("Created", "created_at") }
-    }
-
-    pub(super) fn rows(self, jobs: &[JobDoc]) -> Vec<(String, Markup)> {
-        if jobs.is_empty() {
-            return vec![empty_row("no-job", 10, &html! { "No jobs." })];
-        }
-        jobs.iter().map(|job| (format!("j-{}", job.id()), self.row(job))).collect()
-    }
-
-    fn row(self, job: &JobDoc) -> Markup {
-        let Self { links, now, .. } = self;
-        let (id, state) = (job.id(), job.state());
+impl<'a> JobRows<'a> {
+    pub(super) fn of(self, jobs: &'a [JobDoc]) -> PageTable<'a, JobDoc> {
+        let Self { links, now, picks, died } = self;
+        let (title, field) = if died { ("Died", "finished_at") } else { ("Created", "created_at") };
         let dash = || html! { span.faint { "–" } };
-        html! {
-            tr id={ "j-" (id) } role="row" {
-                @if self.picks { (pick("id", id, short_id(id))) }
-                td.cut.m1 role="cell" { (job.link(links)) }
-                td.m4.in role="cell" { (state.shown()) }
-                td.why.cut.m5 role="cell" { (tags(job, links, TAGS_MAX)) (what_it_is_at(job, links, now)) }
-                td.dim.wide.cut role="cell" { (job.type_and_group()) }
-                td.dim.wide.cut role="cell" { (job.text("caller_id")) }
-                td.wide.xl.cut.mono.faint role="cell" { (job.text("actor")) }
-                td.num.dim.wide role="cell" { (job.attempts()) }
-                td.num.dim.wide role="cell" {
+        let classes = if picks { "fix jobs" } else { "fix jobs nopick" };
+        PageTable::of(jobs, classes, "Jobs")
+            .ids(|job| format!("j-{}", job.id()))
+            .ticks_if(picks, |job| tick("id", job.id(), short_id(job.id())))
+            .column("Job", "cut m1 c-id", move |job| job.link(links))
+            .column("State", "m4 in c-st", |job| job.state().shown())
+            .column("What it is at", "why cut m5", move |job| {
+                html! {
+                    (tags(job, links, TAGS_MAX)) (what_it_is_at(job, links, now))
+                }
+            })
+            .column("Type, group", "dim wide cut c-tg", JobDoc::type_and_group)
+            .column("Caller", "dim wide cut c-ca", |job| html! { (job.text("caller_id")) })
+            .column("Actor", "wide xl cut mono faint c-ac", |job| html! { (job.text("actor")) })
+            .column("Attempt", "num dim wide c-at", |job| html! { (job.attempts()) })
+            .column("Took", "num dim wide c-tk", move |job| {
+                html! {
                     @if let Some(took) = job.took(now) { (duration(took)) } @else { (dash()) }
                 }
-                td.num.dim.mr role="cell" {
-                    @if let Some(time) = job.time(self.time().1) { (ago(time, now)) } @else { (dash()) }
+            })
+            .column(title, "num dim mr c-tk", move |job| {
+                html! {
+                    @if let Some(time) = job.time(field) { (ago(time, now)) } @else { (dash()) }
                 }
-            }
-        }
+            })
     }
 
-    /// Returns it. With `id`, its rows are changed while the page is open.
-    pub(super) fn markup(self, jobs: &[JobDoc], id: Option<&str>) -> Markup {
-        let heads = html! {
-            @if self.picks { (pick_all()) }
-            (columns(&[
-                ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
-                ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
-                ("num c-tk", self.time().0),
-            ]))
-        };
-        let classes = if self.picks { "fix jobs" } else { "fix jobs nopick" };
-        live_table(classes, "Jobs", &heads, (id, &self.rows(jobs)))
+    /// Returns the rows by their ids, to change them while the page is open.
+    pub(super) fn rows(self, jobs: &'a [JobDoc]) -> Vec<(String, Markup)> {
+        self.of(jobs).rows_or("no-job", &html! { "No jobs." })
     }
 }
 
@@ -192,7 +178,7 @@ mod tests {
         });
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         let table = JobRows { links: &SiteLinks::new("/"), now, picks: true, died: true };
-        let row = table.row(&JobDoc::from(job)).into_string();
+        let row = table.of(&[JobDoc::from(job)]).markup().into_string();
         assert!(!row.contains("<script"), "{row}");
     }
 

@@ -4,21 +4,12 @@ mod groups;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use maud::{Markup, html};
-
 use self::groups::{MachineGroup, MachinesQuery, grouped, labels_to_group_by};
-use super::super::actors::{ActorTable, drain_table, heartbeat, state_sign, versions};
-use super::super::fields::PageQuery;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::SiteLinks;
-use super::super::live::{LivePart, filters_of};
+use super::super::actors::{ActorTable, drain_form, heartbeat, state_sign, versions};
 use super::super::parts::{
-    Paged, bar, count, empty_row, filter_choice, group_row, head, meter, or_any, pick, things,
-    with_value,
+    PageTable, Paged, bar, count, filter_choice, head, meter, or_any, row_button, things, tick,
 };
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use super::{free, load, may_change, state_word, verbs, waits};
 use crate::client::{MachineDocument, machines_of};
 use crate::proto::labels::{GIVEN_LABELS, label};
@@ -30,20 +21,6 @@ use crate::view::MachineWaits;
 /// The actors of a machine that its row names.
 const ACTORS_MAX: usize = 2;
 const STATES: [&str; 4] = ["ready", "draining", "holding", "absent"];
-/// The columns of the table, without the ticks.
-const HEADS: [(&str, &str); 10] = [
-    ("c-id", "Machine"),
-    ("", "State"),
-    ("", "Tasks busy"),
-    ("", "Waiting"),
-    ("", "Actors"),
-    ("xl", "Labels"),
-    ("num", "Load"),
-    ("num", "Free"),
-    ("num", "Seen"),
-    ("sr", "Action"),
-];
-
 struct ShownMachines<'a> {
     now: &'a SiteSnapshot,
     filter: &'a MachinesQuery,
@@ -119,12 +96,10 @@ impl<'a> ShownMachines<'a> {
         let mut labels: Vec<(&str, &str)> =
             labels_to_group_by(&self.all).into_iter().map(|name| (name, name)).collect();
         labels.push((groups::NOTHING, "nothing"));
-        let types: Vec<_> = or_any("any", types).collect();
-        let end = types.len();
         html! {
             form.filters method="get" action=(links.to("/machines")) role="search" aria-label="Filter machines" {
-                label { "By " (filter_choice("by", with_value(labels, 0, by), by)) }
-                label { "Type " (filter_choice("type", with_value(types, end, &filter.script_type), &filter.script_type)) }
+                label { "By " (filter_choice("by", labels, by)) }
+                label { "Type " (filter_choice("type", or_any("any", types), &filter.script_type)) }
                 label { "State " (filter_choice("state", or_any("any", STATES), &filter.state)) }
                 label.grow {
                     span.sr { "Labels match" }
@@ -152,74 +127,72 @@ impl<'a> ShownMachines<'a> {
         }
     }
 
-    fn table(&self, visit: &Visit) -> Markup {
-        let rows = self.rows(visit);
+    fn form(&self, visit: &Visit) -> Markup {
         let back = self.filter.address(&SiteLinks::default(), &self.filter.page);
-        let named = ("machine", "Machines by a label");
-        drain_table(visit, named, &HEADS, &rows, &back)
+        let table = self.table(visit);
+        let rows = self.rows(&table, visit.links());
+        drain_form(visit, "machine", &table.live("machine-rows", &rows), &back)
     }
 
-    fn rows(&self, visit: &Visit) -> Vec<(String, Markup)> {
-        let (links, may_operate) = (visit.links(), visit.may(Scope::Operate));
-        let columns = if may_operate { 11 } else { 10 };
-        if self.groups.is_empty() {
-            return vec![empty_row("no-machine", columns, &self.none(links))];
-        }
+    fn rows(&self, table: &PageTable<MachineDocument>, links: &SiteLinks) -> Vec<(String, Markup)> {
         let mut rows = Vec::new();
         for group in &self.groups {
             if let Some(by) = &self.by {
                 let id = format!("g-{}", group.value.as_deref().unwrap_or_default());
-                rows.push(group_row(&id, columns, &group.head(by, self.filter, links)));
+                rows.push(table.group_row(&id, &group.head(by, self.filter, links)));
             }
-            rows.extend(group.shown.iter().map(|of| self.row(visit, of, may_operate)));
+            rows.extend(group.shown.iter().map(|of| table.row(of)));
         }
-        rows
+        if rows.is_empty() { table.rows_or("no-machine", &self.none(links)) } else { rows }
     }
 
-    fn row(&self, visit: &Visit, of: &MachineDocument, may_operate: bool) -> (String, Markup) {
-        let (links, name) = (visit.links(), of.machine.as_str());
-        let id = format!("m-{name}");
-        let may = may_change(visit, self.now, of);
-        let has_twin = self.all.iter().filter(|other| other.host == of.host).count() > 1;
-        let all = labels_text(of, |_| true);
-        let waiting = self.waits.get(name).copied().unwrap_or_default();
-        let markup = html! {
-            tr role="row" id=(id) {
-                @if may && of.live { (pick("machine", name, &of.host)) }
-                @else if may_operate { td.m0 role="cell" {} }
-                td.m1.cut title=(of.host) role="cell" {
-                    a.id href=(links.page("machines", name)) { (of.host) }
-                    @if has_twin { " " span.faint { (name) } }
-                }
-                td.mr role="cell" { (state_sign(&state_word(self.now, of))) }
-                td.m4.in role="cell" {
-                    @if of.live { (meter(of.running, of.tasks, 56)) } @else { span.faint { "–" } }
-                }
-                td.m5 role="cell" { span.only-n.faint { "waiting: " } (waits(waiting)) }
-                td.wide.cut role="cell" { (actors(links, of)) }
-                td.xl.wide.cut.dim role="cell" title=(all) { (labels_text(of, |label| self.is_shown(label))) }
-                td.num.wide role="cell" { (load(of)) }
-                td.num.wide role="cell" { (free(of)) }
-                td.num.wide role="cell" { (heartbeat(self.now, &of.seen_at)) }
-                td.num.m6 role="cell" {
-                    @if may {
-                        @for (verb, word) in verbs(of) {
-                            button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (of.host) } }
-                        }
-                        @if !of.live {
-                            a.dim href={ (links.page("machines", name)) "/forget" } data-ask { "Forget…" span.sr { " " (of.host) } }
-                        }
-                    }
-                }
-            }
-        };
-        (id, markup)
+    /// Returns the columns; the rows are by group.
+    fn table<'t>(&'t self, visit: &'t Visit) -> PageTable<'t, MachineDocument> {
+        let (links, may_operate) = (visit.links(), visit.may(Scope::Operate));
+        let may = |of: &MachineDocument| may_change(visit, self.now, of);
+        let has_twin = |host: &str| self.all.iter().filter(|other| other.host == host).count() > 1;
+        PageTable::<MachineDocument>::of(&[], "machines", "Machines by a label")
+            .ids(|of| format!("m-{}", of.machine))
+            .column_if(may_operate, "Select", "sr c-pick m0", move |of| html! {
+                @if may(of) && of.live { (tick("machine", &of.machine, &of.host)) }
+            })
+            .column("Machine", "m1 cut c-id", move |of| html! {
+                a.id href=(links.page("machines", &of.machine)) title=(of.host) { (of.host) }
+                @if has_twin(&of.host) { " " span.faint { (of.machine) } }
+            })
+            .column("State", "mr", |of| state_sign(&state_word(self.now, of)))
+            .column("Tasks busy", "m4 in", |of| html! {
+                @if of.live { (meter(of.running, of.tasks, 56)) } @else { span.faint { "–" } }
+            })
+            .column("Waiting", "m5", |of| html! {
+                span.only-n.faint { "waiting: " }
+                (waits(self.waits.get(&of.machine).copied().unwrap_or_default()))
+            })
+            .column("Actors", "wide cut", move |of| actors(links, of))
+            .column("Labels", "xl wide cut dim", |of| html! {
+                span title=(labels_text(of, |_| true)) { (labels_text(of, |label| self.is_shown(label))) }
+            })
+            .column("Load", "num wide", load)
+            .column("Free", "num wide", |of| html! { (free(of)) })
+            .column("Seen", "num wide", |of| heartbeat(self.now, &of.seen_at))
+            .column("Action", "sr num m6", move |of| html! {
+                @if may(of) { (row_actions(links, of)) }
+            })
     }
 
     /// Returns true for labels that tell machines of a group apart.
     fn is_shown(&self, label: &str) -> bool {
         !["host", "machine", "memory", "kernel"].contains(&label)
             && self.by.as_deref() != Some(label)
+    }
+}
+
+fn row_actions(links: &SiteLinks, of: &MachineDocument) -> Markup {
+    html! {
+        @for (verb, word) in verbs(of) { (row_button(verb, word, (&of.machine, &of.host))) }
+        @if !of.live {
+            a.dim href={ (links.page("machines", &of.machine)) "/forget" } data-ask { "Forget…" span.sr { " " (of.host) } }
+        }
     }
 }
 
@@ -263,7 +236,7 @@ pub(in crate::web) async fn list(
     let main = html! {
         (head("Machines", &shown.headline(links), &html! {}))
         (shown.filters(links))
-        (shown.table(&visit))
+        (shown.form(&visit))
         (shown.paged.line("machine", |page| filter.address(links, page)))
         @if let Some(table) = elsewhere(&visit, &shown) {
             section.gap {
@@ -278,7 +251,7 @@ pub(in crate::web) async fn list(
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: MachinesQuery = filters_of(query);
     let shown = ShownMachines::of(now, &filter);
-    let rows = LivePart::rows("machine-rows", shown.rows(visit));
+    let rows = LivePart::rows("machine-rows", shown.rows(&shown.table(visit), visit.links()));
     let elsewhere = elsewhere(visit, &shown).map(|table| table.live(visit.links(), now));
     [LivePart::headline(&shown.headline(visit.links())), rows]
         .into_iter()

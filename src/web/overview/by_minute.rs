@@ -1,38 +1,31 @@
 //! The last hour by minute: the jobs that ended, stacked by their ends, as bars that lead to them, and as a table.
 
 use jiff::{SignedDuration, Timestamp};
-use maud::{Markup, html};
 
-use super::super::links::SiteLinks;
-use super::super::live::LivePart;
-use super::super::parts::{bar, columns, count, duration, instant, live_table};
+use super::super::parts::{PageTable, bar, count, duration, instant};
+use super::super::prelude::*;
 use crate::view::Minute;
 
 const WIDTH: u64 = 1200;
 const HEIGHT: u64 = 100;
 
 pub(super) fn section(minutes: &[Minute], links: &SiteLinks) -> Markup {
-    let heads = columns(&[
-        ("", "Until"),
-        ("num", "Submitted"),
-        ("num", "Finished"),
-        ("num", "Failed"),
-        ("num", "95 % waited at most"),
-    ]);
+    let latest_first = latest_first(minutes);
+    let table = table(&latest_first, links);
     html! {
         section.gap {
             (bar("Jobs by minute", "that ended: finished below, failed above", None))
             (drawing(minutes, links))
             details {
                 summary { "The minutes as a table" }
-                (live_table("nopick", "The last hour by minute", &heads, (Some("minute-rows"), &rows(minutes, links))))
+                (table.live("minute-rows", &table.rows()))
             }
         }
     }
 }
 
 pub(super) fn live(minutes: &[Minute], links: &SiteLinks) -> [LivePart; 2] {
-    let rows = rows(minutes, links);
+    let rows = table(&latest_first(minutes), links).rows();
     [LivePart::whole("minutes", drawing(minutes, links)), LivePart::rows("minute-rows", rows)]
 }
 
@@ -70,24 +63,24 @@ fn drawing(minutes: &[Minute], links: &SiteLinks) -> Markup {
     }
 }
 
-/// The rows of the table, the latest first.
-fn rows(minutes: &[Minute], links: &SiteLinks) -> Vec<(String, Markup)> {
-    let row = |of: &Minute| {
-        let at = of.at?;
-        let id = format!("minute-{}", at.as_second());
-        let wait = of.wait_p95.map_or_else(|| "–".to_owned(), duration);
-        let row = html! {
-            tr role="row" id=(id) {
-                td role="cell" { a href=[address(of, links)] { (instant(at)) } }
-                td.num role="cell" { (count(of.submitted)) }
-                td.num role="cell" { (count(of.finished)) }
-                td.num role="cell" { (count(of.failed)) }
-                td.num.dim role="cell" { (wait) }
-            }
-        };
-        Some((id, row))
-    };
-    minutes.iter().rev().filter_map(row).collect()
+/// Returns the minutes whose end is known, the latest first.
+fn latest_first(minutes: &[Minute]) -> Vec<(Timestamp, &Minute)> {
+    minutes.iter().rev().filter_map(|of| Some((of.at?, of))).collect()
+}
+
+fn table<'a>(
+    minutes: &'a [(Timestamp, &'a Minute)],
+    links: &'a SiteLinks,
+) -> PageTable<'a, (Timestamp, &'a Minute)> {
+    PageTable::of(minutes, "nopick", "The last hour by minute")
+        .ids(|(at, _)| format!("minute-{}", at.as_second()))
+        .column("Until", "", |(at, of)| html! { a href=[address(of, links)] { (instant(*at)) } })
+        .column("Submitted", "num", |(_, of)| html! { (count(of.submitted)) })
+        .column("Finished", "num", |(_, of)| html! { (count(of.finished)) })
+        .column("Failed", "num", |(_, of)| html! { (count(of.failed)) })
+        .column("95 % waited at most", "num dim", |(_, of)| {
+            html! { (of.wait_p95.map_or_else(|| "–".to_owned(), duration)) }
+        })
 }
 
 #[cfg(test)]

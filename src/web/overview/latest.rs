@@ -4,17 +4,18 @@
 use maud::{Markup, html};
 
 use super::super::doc::{FAILED, JobDoc};
+use super::super::jobs::progress;
 use super::super::links::SiteLinks;
 use super::super::parts::{
-    ShownState, ago, bar, count, data_table, empty, percent_of, rate, time_of, until,
+    PageTable, ShownState, ago_or_dash, bar, count, page_link, percent_of, rate, time_of,
+    type_link, until,
 };
 use super::super::relations::{error_line, error_of_prerequisite};
 use super::super::snapshot::{LATEST, SiteSnapshot};
-use crate::client::PeriodicJobDocument;
 use crate::store::{JobSummary, LastHour, TypeState};
 
-/// A share of failed jobs from this on is shown in the colour of errors.
-const MANY_ERRORS: f64 = 0.01;
+/// One failed job of so many that ended is shown in the colour of errors.
+const MANY_ERRORS: u64 = 100;
 /// The maximum number of types in the table; types with more jobs come first.
 const TYPES_MAX: usize = 12;
 
@@ -23,24 +24,17 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     // What was stopped or replaced has not failed.
     let failed = now.latest.failed.iter().filter(|job| job.intended_end().is_none());
     let failed: Vec<JobDoc> = failed.take(LATEST).map(|job| told(now, job)).collect();
+    let table = PageTable::of(&failed, "nopick fix fails", "Latest errors")
+        .column("Job", "cut m1 c-id", |job| job.link(links))
+        .column("Error", "cut m5", |job| error_line(job, links))
+        .column("Type", "dim wide c-ty", |job| html! { (job.text("script_type")) })
+        .column("Ended", "num mr c-tk", |job| {
+            ago_or_dash(job.time("finished_at"), now.snapshot.at)
+        });
     html! {
         section #latest-errors {
             (bar("Latest errors", "", Some(("Show all", &all))))
-            @if failed.is_empty() { (empty(&html! { "None of the latest jobs has failed." })) }
-            @else {
-                (data_table("nopick fix fails", "Latest errors", &[
-                    ("c-id", "Job"), ("", "Error"), ("c-ty", "Type"), ("num c-tk", "Ended"),
-                ], &html! {
-                    @for job in &failed {
-                        tr role="row" {
-                            td.cut.m1 role="cell" { (job.link(links)) }
-                            td.cut.m5 role="cell" { (error_line(job, links)) }
-                            td.dim.wide role="cell" { (job.text("script_type")) }
-                            td.num.mr role="cell" { (age(job, "finished_at", now)) }
-                        }
-                    }
-                }))
-            }
+            (table.or(&html! { "None of the latest jobs has failed." }))
         }
     }
 }
@@ -61,84 +55,44 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
         Some(number) => format!("{} of {}, the newest first", running.len(), count(number)),
         None => "the newest first".to_owned(),
     };
+    // A visitor with bounds sees the part of the latest that is within them.
+    let none = html! {
+        @if now.jobs().is_some() { "No job runs." } @else { "None of your jobs is among the latest that run." }
+    };
+    let table = PageTable::of(&running, "nopick fix run", "Running jobs")
+        .column("Job", "cut m1 c-id", |job| job.link(links))
+        .column("Progress", "why m5 cut", |job| progress(job, "tells no progress"))
+        .column("For", "num mr c-tk", |job| ago_or_dash(job.time("started_at"), now.snapshot.at));
     html! {
         section #running-now {
             (bar("Running now", &small, Some(("Show all", &all))))
-            @if running.is_empty() {
-                // A visitor with bounds sees the part of the latest that is within them.
-                (empty(&html! {
-                    @if now.jobs().is_some() { "No job runs." } @else { "None of your jobs is among the latest that run." }
-                }))
-            }
-            @else {
-                (data_table("nopick fix run", "Running jobs", &[("c-id", "Job"), ("", "Progress"), ("num c-tk", "For")], &html! {
-                    @for job in &running {
-                        tr role="row" {
-                            td.cut.m1 role="cell" { (job.link(links)) }
-                            td.why.m5.cut role="cell" { (progress(job)) }
-                            td.num.mr role="cell" { (age(job, "started_at", now)) }
-                        }
-                    }
-                }))
-            }
+            (table.or(&none))
         }
-    }
-}
-
-fn age(job: &JobDoc, field: &str, now: &SiteSnapshot) -> Markup {
-    html! { @if let Some(at) = job.time(field) { (ago(at, now.snapshot.at)) } @else { "–" } }
-}
-
-fn progress(job: &JobDoc) -> Markup {
-    let text = job.text("progress_text");
-    match job.number("progress") {
-        Some(share) => {
-            let percent = format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0);
-            html! {
-                progress max="1" value=(format!("{share:.3}")) aria-label=(percent) {}
-                (percent) " " span.faint { (text) }
-            }
-        }
-        None if !text.is_empty() => html! { span.faint { (text) } },
-        None => html! { span.faint { "tells no progress" } },
     }
 }
 
 /// Returns the periodic jobs that are due next, with the end of their last firing.
 pub(super) fn due(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.to("/cron");
+    let table = PageTable::of(&now.due, "nopick due", "Periodic jobs due next")
+        .column("Periodic job", "m1", |job| page_link("cron", &job.name, links))
+        .column("Schedule", "mono dim wide", |job| html! { (job.schedule) })
+        .column("Last", "m5", |job| {
+            let last = job.last.as_ref().and_then(|last| last.status.as_deref());
+            match ShownState::of_status(last) {
+                Some(state) => state.shown(),
+                None => html! { span.faint { "–" } },
+            }
+        })
+        .column("Due", "num mr", |job| match job.next.as_deref().and_then(time_of) {
+            Some(at) => until(at, now.snapshot.at),
+            _ if !job.enabled => html! { span.faint { "disabled" } },
+            _ => html! { "–" },
+        });
     html! {
         section #due-next {
             (bar("Due next", "", Some(("All periodic jobs", &all))))
-            @if now.due.is_empty() { (empty(&html! { "No periodic job." })) }
-            @else {
-                (data_table("nopick due", "Periodic jobs due next", &[
-                    ("", "Periodic job"), ("", "Schedule"), ("", "Last"), ("num", "Due"),
-                ], &html! { @for job in now.due.iter() { (due_row(links, now, job)) } }))
-            }
-        }
-    }
-}
-
-fn due_row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Markup {
-    let state = job.last.as_ref().and_then(|last| ShownState::of_status(last.status.as_deref()));
-    html! {
-        tr role="row" {
-            td.m1 role="cell" { a.id href=(links.page("cron", &job.name)) { (job.name) } }
-            td.mono.dim.wide role="cell" { (job.schedule) }
-            td.m5 role="cell" {
-                @match state {
-                    Some(state) => (state.shown()),
-                    None => span.faint { "–" },
-                }
-            }
-            td.num.mr role="cell" {
-                @match job.next.as_deref().and_then(time_of) {
-                    Some(at) => (until(at, now.snapshot.at)),
-                    _ if !job.enabled => span.faint { "disabled" },
-                    _ => "–",
-                }
-            }
+            (table.or(&html! { "No periodic job." }))
         }
     }
 }
@@ -150,38 +104,32 @@ pub(super) fn types(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     types.retain(|(_, hour)| hour.finished + hour.failed > 0);
     types.sort_by_key(|(_, hour)| std::cmp::Reverse(hour.finished + hour.failed));
     types.truncate(TYPES_MAX);
-    html! {
-        section #by-type {
-            (bar("By type", "the last hour", None))
-            (data_table("nopick three", "Script types over the last hour", &[
-                ("", "Type"), ("num", "Finished/s"), ("num", "Failed/s"), ("num", "Errors"), ("num", "Dead letters"),
-                ("num", "Tasks busy"),
-            ], &html! { @for (of, hour) in &types { (type_row(links, now, of, hour)) } }))
+    let errors = |(_, hour): &(&TypeState, LastHour)| {
+        let ended = hour.finished + hour.failed;
+        let share = percent_of(hour.failed, ended);
+        let is_bad = hour.failed > 0 && hour.failed * MANY_ERRORS >= ended;
+        html! {
+            @if is_bad { span.err { (share) } } @else { (share) }
+            span.only-n.faint { " errors" }
         }
-    }
+    };
+    let busy = |(of, _): &(&TypeState, LastHour)| {
+        let actors = now.snapshot.actor_counts.get(&of.script_type).copied().unwrap_or_default();
+        html! { span.only-n.faint { "tasks busy: " } (actors.running) " of " (actors.tasks) }
+    };
+    let table = PageTable::of(&types, "nopick three", "Script types over the last hour")
+        .column("Type", "m1", |(of, _)| type_link(of.script_type.as_str(), links))
+        .column("Finished/s", "num wide", |(_, hour)| per_second(hour.finished, hour))
+        .column("Failed/s", "num wide", |(_, hour)| per_second(hour.failed, hour))
+        .column("Errors", "num mr", errors)
+        .column("Dead letters", "num wide", |(_, hour)| html! { (count(hour.dead)) })
+        .column("Tasks busy", "num m5", busy);
+    html! { section #by-type { (bar("By type", "the last hour", None)) (table.markup()) } }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
-fn type_row(links: &SiteLinks, now: &SiteSnapshot, of: &TypeState, hour: &LastHour) -> Markup {
-    let name = of.script_type.as_str();
-    let seconds = hour.since.as_secs_f64().max(1.0);
-    let (finished, failed) = (hour.finished as f64, hour.failed as f64);
-    let share = percent_of(hour.failed, hour.finished + hour.failed);
-    let is_bad = failed >= MANY_ERRORS * (finished + failed) && failed > 0.0;
-    let actors = now.snapshot.actor_counts.get(&of.script_type).copied().unwrap_or_default();
-    html! {
-        tr role="row" {
-            td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }
-            td.num.wide role="cell" { (rate(finished / seconds)) }
-            td.num.wide role="cell" { (rate(failed / seconds)) }
-            td.num.mr role="cell" {
-                @if is_bad { span.err { (share) } } @else { (share) }
-                span.only-n.faint { " errors" }
-            }
-            td.num.wide role="cell" { (count(hour.dead)) }
-            td.num.m5 role="cell" { span.only-n.faint { "tasks busy: " } (actors.running) " of " (actors.tasks) }
-        }
-    }
+fn per_second(number: u64, hour: &LastHour) -> Markup {
+    html! { (rate(number as f64 / hour.since.as_secs_f64().max(1.0))) }
 }
 
 #[cfg(test)]
@@ -221,9 +169,9 @@ mod tests {
     #[test]
     fn progress_is_a_bar_with_its_text() {
         let known = job(&[("progress", "0.62"), ("progress_text", "page 31 of 50")]);
-        let shown = progress(&JobDoc::from(&known));
+        let shown = progress(&JobDoc::from(&known), "none");
         let shown = shown.into_string();
         assert!(shown.contains("62 %") && shown.contains("page 31 of 50"), "{shown}");
-        assert!(progress(&JobDoc::default()).into_string().contains("tells no progress"));
+        assert!(progress(&JobDoc::default(), "none").into_string().contains(">none<"));
     }
 }

@@ -1,10 +1,7 @@
 //! The problems of the namespace now, each with the page that shows more of it.
 
-use maud::{Markup, html};
-
-use super::super::links::SiteLinks;
 use super::super::parts::{count, glyph};
-use super::super::snapshot::SiteSnapshot;
+use super::super::prelude::*;
 use super::super::web_error::sentence;
 use crate::config::Config;
 use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Severity, Subject};
@@ -12,44 +9,24 @@ use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Severity, 
 /// The maximum number of problems of one kind that are named.
 const NAMED_MAX: usize = 5;
 
-/// One thing that is wrong now, with the page that shows more of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PageProblem {
-    severity: Severity,
-    /// The bold sentence, lower case, without a full stop.
-    text: String,
-    /// The remedy, a line or more; empty without one.
-    remedy: String,
-    /// The text of the link and its address.
-    link: Option<(&'static str, String)>,
-}
-
 /// Returns what is wrong, the worst first. Problems of one kind are cut: twenty queues without actors say less than five
 /// and a number.
-pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> Vec<PageProblem> {
+pub(super) fn found(now: &SiteSnapshot, config: &Config) -> Vec<Problem> {
     let health = NamespaceHealth::of(&now.snapshot, &HealthRules::from(config));
     let mut found = Vec::new();
     let all: Vec<&Problem> = health.wrong().collect();
     for same in all.chunk_by(|one, next| (one.kind, one.severity) == (next.kind, next.severity)) {
-        found.extend(same.iter().take(NAMED_MAX).map(|problem| named(problem, links)));
+        found.extend(same.iter().take(NAMED_MAX).map(|problem| (*problem).clone()));
         let more = same.len().saturating_sub(NAMED_MAX);
         if let Some(first) = same.first().filter(|_| more > 0) {
             let text = format!("and {} more of this kind", count(more as u64));
-            found.push(PageProblem { text, remedy: String::new(), ..named(first, links) });
+            found.push(Problem { text, remedy: String::new(), ..(*first).clone() });
         }
     }
     found
 }
 
-fn named(problem: &Problem, links: &SiteLinks) -> PageProblem {
-    PageProblem {
-        severity: problem.severity,
-        text: problem.text.clone(),
-        remedy: problem.remedy.clone(),
-        link: link(problem, links),
-    }
-}
-
+/// Returns the text of the link to the page that shows more of a problem, and its address.
 fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> {
     let errors = |since| {
         let fields = [("status", "failed"), ("by", "error"), ("since", since)];
@@ -87,21 +64,21 @@ fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> 
 }
 
 /// Returns the list, the worst first. Without problems it is one line.
-pub(super) fn problems(all: &[PageProblem]) -> Markup {
+pub(super) fn problems(all: &[Problem], links: &SiteLinks) -> Markup {
     html! {
         ul #problems .wrong {
             @if all.is_empty() { li { span.st.finished { (glyph("finished")) } p { "Nothing needs you." } } }
-            @for PageProblem { severity, text, remedy, link } in all {
-                li data-severity=(severity.as_str()) {
-                    @match severity {
+            @for problem in all {
+                li data-severity=(problem.severity) {
+                    @match problem.severity {
                         Severity::Critical => span.st.error { (glyph("error")) },
                         Severity::Warning | Severity::Note => span.st.warn { (glyph("warn")) },
                     }
                     p {
-                        strong { (sentence(text)) }
-                        @for line in remedy.lines() { " " span { (sentence(line)) } }
+                        strong { (sentence(&problem.text)) }
+                        @for line in problem.remedy.lines() { " " span { (sentence(line)) } }
                     }
-                    @if let Some((name, href)) = link { a href=(href) { (name) } }
+                    @if let Some((name, href)) = link(problem, links) { a href=(href) { (name) } }
                 }
             }
         }
@@ -113,10 +90,10 @@ mod tests {
     use super::super::super::snapshot::tests::site_snapshot;
     use super::*;
 
-    fn said(change: impl Fn(&mut SiteSnapshot)) -> Vec<PageProblem> {
+    fn said(change: impl Fn(&mut SiteSnapshot)) -> Vec<Problem> {
         let mut now = site_snapshot();
         change(&mut now);
-        found(&now, &Config::default(), &SiteLinks::new("/"))
+        found(&now, &Config::default())
     }
 
     #[test]
@@ -130,7 +107,10 @@ mod tests {
         let said = said(|now| now.snapshot.queues[0].1 = 0);
         assert_eq!(said.len(), 1);
         assert_eq!(said[0].text, "queue type:osis has 3 jobs and no live actor");
-        assert_eq!(said[0].link, Some(("Show queue", "/queues/type:osis".to_owned())));
+        assert_eq!(
+            link(&said[0], &SiteLinks::new("/")),
+            Some(("Show queue", "/queues/type:osis".to_owned()))
+        );
     }
 
     #[test]

@@ -2,26 +2,18 @@
 
 use maud::{Markup, html};
 
-/// Returns the options of a choice, each with its value and its text.
+/// Returns the options of a choice, each with its value and its text. A chosen value that they lack is added.
 pub(in crate::web) fn options<'a>(
     all: impl IntoIterator<Item = (&'a str, &'a str)>,
-    chosen: &str,
+    chosen: &'a str,
 ) -> Markup {
+    let mut all: Vec<(&str, &str)> = all.into_iter().collect();
+    if !chosen.is_empty() && all.iter().all(|(value, _)| *value != chosen) {
+        all.push((chosen, chosen));
+    }
     html! {
         @for (value, text) in all { option value=(value) selected[value == chosen] { (text) } }
     }
-}
-
-/// Adds a value that the options lack, at a place among them.
-pub(in crate::web) fn with_value<'a>(
-    mut all: Vec<(&'a str, &'a str)>,
-    place: usize,
-    value: &'a str,
-) -> Vec<(&'a str, &'a str)> {
-    if !value.is_empty() && all.iter().all(|(of, _)| *of != value) {
-        all.insert(place, (value, value));
-    }
-    all
 }
 
 pub(in crate::web) fn select(id: &str, name: &str, described: &str, options: &Markup) -> Markup {
@@ -42,7 +34,7 @@ pub(in crate::web) fn search(name: &str, label: &str, placeholder: &str, value: 
 pub(in crate::web) fn filter_choice<'a>(
     name: &str,
     all: impl IntoIterator<Item = (&'a str, &'a str)>,
-    chosen: &str,
+    chosen: &'a str,
 ) -> Markup {
     html! { select name=(name) data-submit { (options(all, chosen)) } }
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use maud::{Markup, html};
 
 use super::super::links::SiteLinks;
-use super::input::given;
 use super::number::things;
 use crate::proto::job::JobId;
 
@@ -13,56 +12,19 @@ pub(in crate::web) fn id_link(id: &str, links: &SiteLinks) -> Markup {
     html! { a.id href=(links.job(id)) title=(id) { (short_id(id)) } }
 }
 
+/// Returns the name of a thing as a link to its page, which the list of these things has.
+pub(in crate::web) fn page_link(list: &str, name: &str, links: &SiteLinks) -> Markup {
+    html! { a.id href=(links.page(list, name)) { (name) } }
+}
+
+/// Returns a script type as a link to its jobs.
+pub(in crate::web) fn type_link(script_type: &str, links: &SiteLinks) -> Markup {
+    html! { a.id href=(links.with("/jobs", &[("type", script_type)])) { (script_type) } }
+}
+
 /// Returns 8 characters of a UUID, and an id of one's own whole.
 pub(in crate::web) fn short_id(id: &str) -> &str {
     if JobId::is_uuid(id) { &id[..JobId::SHORT_CHARS] } else { id }
-}
-
-/// Returns the heads of columns: for each its classes, as `num c-tk`, and its text; with the class `sr` nobody sees it.
-pub(in crate::web) fn columns(heads: &[(&str, &str)]) -> Markup {
-    html! {
-        @for (classes, text) in heads {
-            @if let Some(others) = classes.strip_prefix("sr") {
-                th class=[given(others.trim())] role="columnheader" scope="col" { span.sr { (text) } }
-            } @else {
-                th class=[given(classes)] role="columnheader" { (text) }
-            }
-        }
-    }
-}
-
-pub(in crate::web) fn data_table(
-    classes: &str,
-    caption: &str,
-    heads: &[(&str, &str)],
-    rows: &Markup,
-) -> Markup {
-    table(classes, caption, &columns(heads), (None, rows))
-}
-
-/// Returns a table whose rows are known by their ids. With an id of their body they are changed while the page is open.
-pub(in crate::web) fn live_table(
-    classes: &str,
-    caption: &str,
-    heads: &Markup,
-    (id, rows): (Option<&str>, &[(String, Markup)]),
-) -> Markup {
-    table(classes, caption, heads, (id, &html! { @for (_, row) in rows { (row) } }))
-}
-
-pub(in crate::web) fn table(
-    classes: &str,
-    caption: &str,
-    heads: &Markup,
-    (id, rows): (Option<&str>, &Markup),
-) -> Markup {
-    html! {
-        table.stack.(classes) role="table" {
-            caption.sr { (caption) }
-            thead role="rowgroup" { tr role="row" { (heads) } }
-            tbody id=[id] role="rowgroup" { (rows) }
-        }
-    }
 }
 
 /// Returns the line below a list: what it shows, and the links to the first page, unless this is it, and to the next.
@@ -91,6 +53,23 @@ pub(in crate::web) fn head(title: &str, line: &Markup, actions: &Markup) -> Mark
     }
 }
 
+/// Returns the head of a form that corrects a thing, below the links to the list and to the thing.
+pub(in crate::web) fn correction_head(
+    list: &Markup,
+    (label, href): (&str, &str),
+    line: &str,
+) -> Markup {
+    html! {
+        div.head {
+            div {
+                p.crumb { (list) " / " a href=(href) { (label) } " / Correct" }
+                h1.plain-h { "Correct " (label) }
+                p.meta { (line) }
+            }
+        }
+    }
+}
+
 /// Returns a heading of a section, with a link at its right.
 pub(in crate::web) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Markup {
     html! {
@@ -99,6 +78,11 @@ pub(in crate::web) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) 
             @if let Some((text, href)) = link { a href=(href) { (text) } }
         }
     }
+}
+
+/// Returns the section of facts about a thing: terms and their values.
+pub(in crate::web) fn fact_list(link: Option<(&str, &str)>, terms: &Markup) -> Markup {
+    html! { section #facts { (bar("Facts", "", link)) dl.facts { (terms) } } }
 }
 
 /// The rows of a page of a list that is known as a whole.
@@ -156,36 +140,16 @@ pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }
 }
 
-/// Returns the row above the rows of a group, with its id.
-pub(in crate::web) fn group_row(id: &str, columns: u8, head: &Markup) -> (String, Markup) {
-    let row = html! {
-        tr.grp role="row" id=(id) { th role="rowheader" colspan=(columns) { (head) } }
-    };
-    (id.to_owned(), row)
-}
-
-/// Returns the sentence of an empty table as its only row, with the id of this row: a live table needs its body.
-pub(in crate::web) fn empty_row(id: &str, columns: u8, text: &Markup) -> (String, Markup) {
-    let row = html! {
-        tr role="row" id=(id) { td.empty role="cell" colspan=(columns) { (text) } }
-    };
-    (id.to_owned(), row)
-}
-
-pub(in crate::web) fn pick_all() -> Markup {
-    html! {
-        th.c-pick role="columnheader" {
-            input type="checkbox" aria-label="Select all on this page" data-all;
-        }
-    }
-}
-
 /// Returns the tick of a row. `name` and `value` belong to the form's field.
-pub(in crate::web) fn pick(name: &str, value: &str, label: &str) -> Markup {
+pub(in crate::web) fn tick(name: &str, value: &str, label: &str) -> Markup {
+    html! { input.pick type="checkbox" name=(name) value=(value) aria-label={ "Select " (label) }; }
+}
+
+/// Returns the button of a row that does something with its thing: the verb is its name. The title of the thing is for those
+/// who do not see the row.
+pub(in crate::web) fn row_button(verb: &str, word: &str, (name, title): (&str, &str)) -> Markup {
     html! {
-        td.m0 role="cell" {
-            input.pick type="checkbox" name=(name) value=(value) aria-label={ "Select " (label) };
-        }
+        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (title) } }
     }
 }
 

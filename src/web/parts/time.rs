@@ -49,6 +49,11 @@ pub(in crate::web) fn ago(at: Timestamp, now: Timestamp) -> Markup {
     html! { time datetime=(rfc3339(at)) title=(rfc3339(at)) data-ago { (age(elapsed(at, now), at)) } }
 }
 
+/// Returns the same of a time that may be unknown.
+pub(in crate::web) fn ago_or_dash(at: Option<Timestamp>, now: Timestamp) -> Markup {
+    html! { @if let Some(at) = at { (ago(at, now)) } @else { "–" } }
+}
+
 /// Returns how long ago a time was as a part of a sentence: `2 min ago`, and after 24 h the date. The script keeps all of it
 /// current.
 pub(in crate::web) fn was(at: Timestamp, now: Timestamp) -> Markup {

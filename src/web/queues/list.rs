@@ -1,18 +1,11 @@
 //! The list of queues: its filters, its pages and its rows.
 
-use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::fields::PageQuery;
-use super::super::layout::{Nav, WebPage};
-use super::super::links::SiteLinks;
-use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
-    Paged, columns, empty_row, filter_choice, head, live_table, search, things,
+    PageTable, Paged, count, filter_choice, head, page_link, rate, row_button, search, things,
 };
-use super::super::snapshot::SiteSnapshot;
-use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::prelude::*;
 use super::{QueueRow, rows};
 use crate::proto::pauses::PauseRule;
 use crate::rpc::Scope;
@@ -72,7 +65,7 @@ pub(in crate::web) async fn list(
     let main = html! {
         (head("Queues", &line, &whole_pauses(&visit, &now.snapshot.pauses, &back)))
         (filters(links, &filter))
-        (table(&visit, &rows, &back, &filter.none(links)))
+        (form(&visit, &rows, &back, &filter.none(links)))
         (paged.line("queue", |page| filter.address(links, page)))
     };
     Ok(visit.page(&now, &WebPage::live("Queues", Nav::Queues, main)))
@@ -90,20 +83,52 @@ fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
 
 /// Returns the table of queues as a form whose buttons pause and resume. `back` is the address to return to,
 /// without the prefix; `none` stands in place of rows.
-pub(in crate::web) fn table(visit: &Visit, rows: &[QueueRow], back: &str, none: &Markup) -> Markup {
-    let heads = html! {
-        (columns(&[
-            ("", "Queue"), ("", "State"), ("num", "Depth"), ("num", "Held"), ("num", "First has waited"),
-        ]))
-        th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
-        (columns(&[("num", "Actors"), ("sr", "Action")]))
-    };
-    let rows = table_rows(visit.links(), rows, none);
+pub(in crate::web) fn form(visit: &Visit, rows: &[QueueRow], back: &str, none: &Markup) -> Markup {
+    let table = table(rows, visit.links());
     let content = html! {
         input type="hidden" name="back" value=(back);
-        (live_table("nopick", "Queues", &heads, (Some("queue-rows"), &rows)))
+        (table.live("queue-rows", &table.rows_or("no-queue", none)))
     };
     visit.form(&visit.links().to("/queues"), &content)
+}
+
+fn table<'a>(rows: &'a [QueueRow], links: &'a SiteLinks) -> PageTable<'a, QueueRow<'a>> {
+    let of_whole_type = html! { span title="of the whole script type" { "Jobs/s" } };
+    PageTable::of(rows, "nopick", "Queues")
+        .ids(|row| format!("q-{}", row.state.queue))
+        .column("Queue", "m1", |QueueRow { state, .. }| {
+            html! {
+                (page_link("queues", &state.queue.to_string(), links))
+                @if let Some(selector) = &state.selector { " " span.faint { (selector) } }
+            }
+        })
+        .column("State", "mr", QueueRow::sign)
+        .column(
+            "Depth",
+            "num m5",
+            |row| html! { (count(row.state.depth)) span.only-n.faint { " waiting" } },
+        )
+        .column("Held", "num wide", |row| {
+            html! {
+                @if row.state.held == 0 { span.faint { "0" } } @else { (count(row.state.held)) }
+            }
+        })
+        .column("First has waited", "num m6", |row| {
+            html! {
+                @if row.state.oldest_wait.is_some() { span.only-n.faint { "first for " } }
+                (row.wait())
+            }
+        })
+        .column(of_whole_type, "num wide", |row| {
+            html! {
+                (row.state.type_throughput_per_s.map_or_else(|| "–".to_owned(), rate))
+            }
+        })
+        .column("Actors", "num wide", |row| html! { (count(row.actors)) })
+        .column("Action", "sr num wide", |row| {
+            let (name, (word, verb)) = (row.state.queue.to_string(), row.turn());
+            html! { @if row.may_operate { (row_button(verb, word, (&name, &name))) } }
+        })
 }
 
 /// Returns the buttons that pause all queues, and that end what is paused as a whole.
@@ -150,16 +175,9 @@ pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Ve
 }
 
 pub(in crate::web) fn part_of(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> LivePart {
-    LivePart::rows("queue-rows", table_rows(links, rows, none))
+    LivePart::rows("queue-rows", table(rows, links).rows_or("no-queue", none))
 }
 
 pub(in crate::web) fn no_queue() -> Markup {
     html! { "No queue has jobs, and none is paused." }
-}
-
-fn table_rows(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> Vec<(String, Markup)> {
-    if rows.is_empty() {
-        return vec![empty_row("no-queue", 8, none)];
-    }
-    rows.iter().map(|row| (row.id(), row.markup(links))).collect()
 }

@@ -190,7 +190,6 @@
       beatAt = Date.now();
       parts.forEach(apply);
       count();
-      document.dispatchEvent(new Event("hero:live"));
     };
     events.onerror = () => {
       lostAt ||= Date.now();

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::parts::{described, given, labelled, options, or_any, with_value};
+use super::super::parts::{described, given, labelled, options, or_any};
 use super::super::web_error::{PageError, PageResult, sentence};
 use super::upload::{INPUTS, STDIN_FILE};
 use crate::proto::job::Setting;
@@ -53,11 +53,11 @@ pub(super) fn choices(setting: &Setting, text: &str, types: &[OfferedType]) -> O
         }
         "script_type" => {
             let all = types.iter().map(|of| (of.name.as_str(), of.label.as_str()));
-            Some(options(with_value(all.collect(), 0, text), text))
+            Some(options(all, text))
         }
         _ => {
             let all = Some(closed(setting)).filter(|words| !words.is_empty())?;
-            Some(options(with_value(or_any("default", all).collect(), 1, text), text))
+            Some(options(or_any("default", all), text))
         }
     }
 }

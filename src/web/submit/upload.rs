@@ -7,10 +7,8 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::super::fields::Fields;
+use super::super::prelude::*;
 use super::super::site::Site;
-use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::JobConfig;
 use crate::proto::job::{FileBody, FileName, JobFiles};
