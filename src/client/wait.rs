@@ -12,7 +12,7 @@ use crate::proto::job::{Job, JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
 use crate::proto::units::brief;
-use crate::store::{Backoff, Blocking, Store, StoreError};
+use crate::store::{Backoff, Blocking, Outcome, Store, StoreError};
 
 /// The maximum number of connections that wait at a time; further waits look at the hash until one is free.
 const CONNECTIONS_MAX: usize = 64;
@@ -71,8 +71,9 @@ impl Waiters {
         patience: &WaitBound<'_>,
     ) -> Result<ReplyOutcome> {
         if !replies {
-            if let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
-                return self.confirmed(id, ended).await;
+            let found = self.store.outcome_or_reply(id).await?;
+            if let Some(ended) = self.confirmed_end(id, found).await? {
+                return Ok(ended);
             }
             patience.answered();
             // Best effort: the wait looks at the hash anyway.
@@ -84,8 +85,9 @@ impl Waiters {
                 place = &mut place => break place.map_err(|_| closed())?,
                 () = tokio::time::sleep(POP) => {}
             }
-            if let Some(ended) = ended(id, self.store.outcome(id).await?)? {
-                return self.confirmed(id, ended).await;
+            let found = self.store.outcome(id).await?;
+            if let Some(ended) = self.confirmed_end(id, found).await? {
+                return Ok(ended);
             }
             patience.answered();
         };
@@ -121,18 +123,27 @@ impl Waiters {
         {
             return Ok(Some(reply.ending));
         }
-        match ended(id, self.store.outcome(id).await?)? {
-            Some(ended) => self.confirmed(id, ended).await.map(Some),
-            None => Ok(None),
-        }
+        self.confirmed_end(id, self.store.outcome(id).await?).await
     }
 
-    /// Returns an end that was found in the hash, whose reply may wait for a confirmation, once it is confirmed.
-    async fn confirmed(&self, id: &JobId, ended: ReplyOutcome) -> Result<ReplyOutcome> {
+    /// Returns how a job ended, as its hash tells it, whose reply may wait for a confirmation, once the end is confirmed; `None`
+    /// if it has not ended.
+    async fn confirmed_end(
+        &self,
+        id: &JobId,
+        found: Option<Outcome>,
+    ) -> Result<Option<ReplyOutcome>> {
+        let (status, bytes) = found.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+        let bytes = bytes.unwrap_or_default();
+        let ended = match status {
+            JobStatus::Finished => ReplyOutcome::Finished(bytes.into()),
+            JobStatus::Error => ReplyOutcome::Error(text_of(&bytes)),
+            _ => return Ok(None),
+        };
         if self.store.confirms_end(id).await? {
             confirmed(&self.store, std::slice::from_ref(id), ENDED).await?;
         }
-        Ok(ended)
+        Ok(Some(ended))
     }
 
     fn connection(&self) -> Blocking {
@@ -145,20 +156,6 @@ impl Waiters {
             idle.push(connection);
         }
     }
-}
-
-/// Returns how a job ended, as its hash tells it; `None` if it has not.
-fn ended(
-    id: &JobId,
-    outcome: Option<(JobStatus, Option<Vec<u8>>)>,
-) -> Result<Option<ReplyOutcome>> {
-    let (status, bytes) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
-    let bytes = bytes.unwrap_or_default();
-    Ok(match status {
-        JobStatus::Finished => Some(ReplyOutcome::Finished(bytes.into())),
-        JobStatus::Error => Some(ReplyOutcome::Error(text_of(&bytes))),
-        _ => None,
-    })
 }
 
 fn closed() -> ClientError {

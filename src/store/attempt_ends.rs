@@ -75,6 +75,29 @@ pub enum Recorded {
     Failed(String),
 }
 
+impl Verdict {
+    /// Returns its word in `finish.lua`, its text, its exit code and its delay.
+    fn parts(&self) -> (&'static str, &[u8], Option<i32>, Option<Duration>) {
+        match self {
+            Self::Finished { output, exit_code } => {
+                ("finished", output.as_bytes(), *exit_code, None)
+            }
+            Self::Error { error, exit_code, dead } => {
+                (if *dead { "dead" } else { "error" }, error.as_bytes(), *exit_code, None)
+            }
+            Self::Retry { error, exit_code, delay } => {
+                ("retry", error.as_bytes(), *exit_code, Some(*delay))
+            }
+            Self::Postpone { error, exit_code, delay } => {
+                ("postpone", error.as_bytes(), *exit_code, Some(*delay))
+            }
+            Self::Wait { wait, exit_code, delay } => {
+                ("wait", wait.as_bytes(), *exit_code, Some(*delay))
+            }
+        }
+    }
+}
+
 impl Store {
     /// Records how attempts ended, each only while the boot owns the job, in as many calls as their
     /// number and bytes need. Returns one answer for each, in order.
@@ -167,26 +190,8 @@ impl Store {
         script.arg(boot.as_str()).arg(retention).arg(endings.len());
         script.arg(if self.confirms_all() { "hold" } else { "" });
         for UnsentEnd { ending, reply, is_apart, .. } in endings {
-            let (kind, text, exit_code, delay) = match &ending.verdict {
-                Verdict::Finished { exit_code, .. } if *is_apart => {
-                    ("apart", [].as_slice(), exit_code, None)
-                }
-                Verdict::Finished { output, exit_code } => {
-                    ("finished", output.as_bytes(), exit_code, None)
-                }
-                Verdict::Error { error, exit_code, dead } => {
-                    (if *dead { "dead" } else { "error" }, error.as_bytes(), exit_code, None)
-                }
-                Verdict::Retry { error, exit_code, delay } => {
-                    ("retry", error.as_bytes(), exit_code, Some(delay))
-                }
-                Verdict::Postpone { error, exit_code, delay } => {
-                    ("postpone", error.as_bytes(), exit_code, Some(delay))
-                }
-                Verdict::Wait { wait, exit_code, delay } => {
-                    ("wait", wait.as_bytes(), exit_code, Some(delay))
-                }
-            };
+            let (kind, text, exit_code, delay) = ending.verdict.parts();
+            let (kind, text) = if *is_apart { ("apart", [].as_slice()) } else { (kind, text) };
             script
                 .arg(ending.id.as_str())
                 .arg(ending.claimed_at)
@@ -253,13 +258,7 @@ impl AttemptEnd {
 
     /// The end of the attempt without the output that Redis does not take.
     fn without_output(&self, error: &StoreError) -> Self {
-        let exit_code = match &self.verdict {
-            Verdict::Finished { exit_code, .. }
-            | Verdict::Error { exit_code, .. }
-            | Verdict::Retry { exit_code, .. }
-            | Verdict::Postpone { exit_code, .. }
-            | Verdict::Wait { exit_code, .. } => *exit_code,
-        };
+        let (_, _, exit_code, _) = self.verdict.parts();
         let error = format!("the output is lost: {error}");
         Self {
             id: self.id.clone(),
@@ -297,15 +296,13 @@ impl<'a> UnsentEnd<'a> {
 
     /// The text goes into the hash and into the reply.
     fn work(&self) -> usize {
+        let (_, text, ..) = self.ending.verdict.parts();
         let text = match &self.ending.verdict {
             Verdict::Finished { .. } if self.is_apart => 0,
-            Verdict::Finished { output, .. } => output.as_bytes().len(),
-            Verdict::Error { error, .. }
-            | Verdict::Retry { error, .. }
-            | Verdict::Postpone { error, .. } => error.len(),
             // It looks at the jobs of the wait: up to a hundred are named, children may be more.
             Verdict::Wait { wait, .. } if wait.contains("\"children\"") => CHILDREN_WORK,
-            Verdict::Wait { wait, .. } => 8 * wait.len(),
+            Verdict::Wait { .. } => 8 * text.len(),
+            _ => text.len(),
         };
         2 * JOB_WORK + text + text.max(self.reply.len())
     }
