@@ -51,6 +51,7 @@ mod running_settings;
 mod script;
 mod script_doc;
 mod script_inputs;
+mod scripts;
 mod sent_job;
 mod stage;
 mod stats;
@@ -179,7 +180,7 @@ enum Command {
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
-    Script(script_doc::ScriptCommand),
+    Script(scripts::ScriptCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     Mcp(mcp::Mcp),

@@ -170,6 +170,7 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
 }
 
 /// Reads a message of one line; `None` for one without a method, and for an empty line.
+#[allow(clippy::result_large_err, reason = "it is the answer to a wrong message, made once")]
 fn read(line: &[u8]) -> Result<Option<AgentMessage>, (Value, RpcError)> {
     if line.len() as u64 > MESSAGE_BYTES_MAX {
         let error = RpcError::new(code::INVALID_REQUEST, "the message is longer than 16 MiB");

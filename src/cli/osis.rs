@@ -5,6 +5,7 @@ mod transfer;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::NoResults;
@@ -17,6 +18,7 @@ use crate::error::{Error, Exit};
 use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Query, Write, time_text,
 };
+use crate::rpc::results::TypeCount;
 
 const CONTEXTS: usize = 1000;
 
@@ -154,25 +156,29 @@ impl ObjectList {
     }
 
     async fn counts(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let counts = types(client, self.context.as_deref()).await?;
-        let count = |(context, object_type, objects): &StoredType| json!({ "context": context.text(), "type": object_type, "objects": objects });
+        let counts = types(client, self.context.as_deref()).await?.into_iter();
+        let count = |(context, of, objects): (Context, ObjectType, u64)| TypeCount {
+            context: context.text(),
+            object_type: of.to_string(),
+            objects,
+        };
+        let counts: Vec<TypeCount> = counts.map(count).collect();
         let table = || {
             TextTable::of(&counts)
-                .column("~CONTEXT", &|of| of.0.text())
-                .column("!TYPE", &|of| of.1.to_string())
-                .column(">OBJECTS", &|of| of.2.to_string())
+                .column("~CONTEXT", &|of| of.context.clone())
+                .column("!TYPE", &|of| of.object_type.clone())
+                .column(">OBJECTS", &|of| of.objects.to_string())
         };
-        let document = || json!({ "types": counts.iter().map(count).collect::<Vec<_>>() });
         let none = NoResults::new("object").by("in context", self.context.as_ref());
-        global.list(document, table, none)
+        global.list(|| json!({ "types": counts }), table, none)
     }
 }
 
-/// A context, a type of objects in it, and their number.
-type StoredType = (Context, ObjectType, u64);
-
-/// Returns the types with objects, of the named context or of all.
-async fn types(client: &Client, named: Option<&str>) -> Result<Vec<StoredType>, Error> {
+/// Returns the types of the named context or of all, each with its context and the number of its objects.
+async fn types(
+    client: &Client,
+    named: Option<&str>,
+) -> Result<Vec<(Context, ObjectType, u64)>, Error> {
     let mut contexts: Vec<Context> = named.map(parsed).transpose()?.into_iter().collect();
     while named.is_none() {
         let page = client.object_contexts(contexts.last(), CONTEXTS).await?;
@@ -212,6 +218,16 @@ async fn delete(
     Ok(exit.into())
 }
 
+/// The indexes of a type that were made or removed.
+#[derive(Serialize)]
+struct ChangedIndexes {
+    context: String,
+    #[serde(rename = "type")]
+    object_type: ObjectType,
+    built: Vec<String>,
+    removed: Vec<String>,
+}
+
 async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Result<(), Error> {
     let config = &global.config()?.osis;
     let mut changed = Vec::new();
@@ -220,19 +236,16 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
         let [built, removed] = [done.built, done.removed]
             .map(|fields| fields.iter().map(ToString::to_string).collect::<Vec<_>>());
         if !built.is_empty() || !removed.is_empty() {
-            changed.push((context.text(), object_type, built, removed));
+            let context = context.text();
+            changed.push(ChangedIndexes { context, object_type, built, removed });
         }
     }
-    let document = |(context, object_type, built, removed): &_| json!({ "context": context, "type": object_type, "built": built, "removed": removed });
     let table = TextTable::of(&changed)
-        .column("~CONTEXT", &|of| of.0.clone())
-        .column("TYPE", &|of| of.1.to_string())
-        .column("!BUILT", &|of| of.2.join(" "))
-        .column("~REMOVED", &|of| of.3.join(" "));
-    global.print(
-        || json!({ "indexes": changed.iter().map(document).collect::<Vec<Value>>() }),
-        || table.show(global.look()),
-    )
+        .column("~CONTEXT", &|of| of.context.clone())
+        .column("TYPE", &|of| of.object_type.to_string())
+        .column("!BUILT", &|of| of.built.join(" "))
+        .column("~REMOVED", &|of| of.removed.join(" "));
+    global.print(|| json!({ "indexes": changed }), || table.show(global.look()))
 }
 
 fn table(objects: &[Object]) -> TextTable<'_, Object> {

@@ -1,71 +1,28 @@
-//! `hero script`: the commands about scripts. `doc`, `check`, `repl` and `redis` document the functions of scripts, and
-//! check scripts without running them.
+//! `hero script doc`, `check`, `repl` and `redis`: documents the functions of scripts, and checks scripts without
+//! running them.
 
-mod lua;
 mod pages;
-mod repl;
+pub(super) mod repl;
 
 pub use pages::definitions;
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::json;
 
-use super::input::NameArguments;
+use super::Global;
 use super::script::ScriptSource;
-use super::{Global, block_on, published};
+use super::table::TextTable;
 use crate::config::Config;
 use crate::engine::rhai::{Finding, Function, Group};
 use crate::engine::scripts::{check_script, script_groups};
 use crate::error::{Error, Exit};
+use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
-
-/// Publish scripts under a name; look up functions of scripts, check a script, try one at a prompt
-#[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
-                        hero script check -t sal deploy.rhai\n  \
-                        hero script repl -t osis\n  hero script redis claim\n  \
-                        hero script publish deploy deploy.py\n  hero script history deploy")]
-pub(super) enum ScriptCommand {
-    Doc(Doc),
-    Check(ScriptCheck),
-    Repl(repl::Repl),
-    Redis(lua::LuaText),
-    Publish(published::PublishScript),
-    /// List the published scripts: the latest version of each
-    #[command(after_help = "Example:\n  hero script list")]
-    List,
-    Show(published::ShowScript),
-    History(published::ScriptHistory),
-    Diff(published::ScriptDiff),
-    Rollback(published::ScriptRollback),
-    /// Delete published scripts with all their versions; jobs that were submitted keep their texts
-    #[command(after_help = "Example:\n  hero script delete deploy")]
-    Delete(NameArguments),
-}
-
-impl ScriptCommand {
-    pub(super) fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        match self {
-            Self::Doc(doc) => doc.run(global)?,
-            Self::Check(check) => return check.run(global),
-            Self::Repl(repl) => return block_on(repl.run(global)),
-            Self::Redis(script) => script.run(global)?,
-            Self::Publish(publish) => block_on(publish.run(global))?,
-            Self::List => block_on(published::list_scripts(global))?,
-            Self::Show(show) => block_on(show.run(global))?,
-            Self::History(history) => block_on(history.run(global))?,
-            Self::Diff(diff) => block_on(diff.run(global))?,
-            Self::Rollback(rollback) => block_on(rollback.run(global))?,
-            Self::Delete(NameArguments { names }) => {
-                block_on(published::delete_scripts(&names, global))?
-            }
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-}
+use crate::store::{LuaSource, lua_sources};
 
 /// Print the functions of Rhai scripts: signature, description, example
 #[derive(Debug, Args)]
@@ -177,6 +134,56 @@ fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
     let known = groups.iter().flat_map(|group| &group.functions).map(|function| function.name);
     let message = format!("no such function: `{name}`{}", did_you_mean(nearest(name, known)));
     Err(Error::new(Exit::NotFound, message))
+}
+
+/// Print a Lua script as Redis gets it, with line numbers; without NAME, list the scripts
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero script redis\n  hero script redis claim\n\n\
+                        Redis numbers the lines of the whole text. Errors of Hero name the file \
+                        and its line\ninstead. A line `-- file: …` begins each file.")]
+pub(super) struct LuaText {
+    /// The name of the script
+    name: Option<String>,
+}
+
+impl LuaText {
+    pub(super) fn run(&self, global: &Global) -> Result<(), Error> {
+        let config = global.config()?;
+        let keys = Keys::new(config.redis.namespace.clone())
+            .with_events(config.job.events)
+            .with_replies(config.job.reply_format)
+            .beside(config.supervisor.served_legacy_queues())
+            .map_err(|name| Error::new(Exit::Config, format!("illegal legacy queue `{name}`")))?;
+        let scripts = lua_sources(&keys);
+        let Some(name) = &self.name else {
+            return list_lua(&scripts, global);
+        };
+        let script = scripts.iter().find(|script| script.name == name).ok_or_else(|| {
+            let message = format!("no Lua script `{name}`; `hero script redis` lists them");
+            Error::new(Exit::NotFound, message)
+        })?;
+        let document =
+            || json!({ "name": script.name, "about": script.about, "text": script.text });
+        global.print(document, || numbered(&script.text))
+    }
+}
+
+fn list_lua(scripts: &[LuaSource], global: &Global) -> Result<(), Error> {
+    let row = |script: &LuaSource| json!({ "name": script.name, "about": script.about });
+    let table = || {
+        TextTable::of(scripts)
+            .column("SCRIPT", &|of| of.name.to_owned())
+            .column("WHAT IT DOES", &|of| of.about.clone())
+    };
+    global.print(|| scripts.iter().map(row).collect(), || table().render())
+}
+
+fn numbered(text: &str) -> String {
+    let mut out = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let _ = writeln!(out, "{number:>4}  {line}");
+    }
+    out
 }
 
 #[cfg(test)]

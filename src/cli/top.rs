@@ -34,11 +34,10 @@ use crate::error::{Error, Exit, reason};
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::Control;
 use crate::store::{FoundJobs, LogLine};
-use crate::view::HealthRules;
 use draw::{TerminalFeatures, draw};
 use jobs_view::JobsWanted;
 use screen::{Act, Screen};
-use screen_data::ScreenData;
+use screen_data::{ScreenData, SnapshotSource};
 
 /// Watch queues, actors, running jobs and failures in the terminal
 #[derive(Debug, Args)]
@@ -159,27 +158,6 @@ fn read_keyboard(notices: &mpsc::Sender<Notice>) {
         if notices.blocking_send(Notice::Terminal(event)).is_err() {
             return;
         }
-    }
-}
-
-#[derive(Clone)]
-struct SnapshotSource {
-    client: Client,
-    address: String,
-    rules: HealthRules,
-    /// The names of variables whose values are masked.
-    redact: Vec<String>,
-}
-
-impl SnapshotSource {
-    fn of(global: &Global) -> Result<Self, Error> {
-        let config = global.config()?;
-        Ok(Self {
-            client: global.client()?,
-            address: config.redis.redacted_url(),
-            rules: HealthRules::from(config),
-            redact: config.log.redact.clone(),
-        })
     }
 }
 

@@ -167,6 +167,7 @@ pub(crate) struct AgentMessage {
 }
 
 /// Reads a message; `None` for one without a method. An error has the id of its request, as far as that can be read.
+#[allow(clippy::result_large_err, reason = "it is the answer to a wrong message, made once")]
 pub(crate) fn message(body: &[u8]) -> Result<Option<AgentMessage>, (Value, RpcError)> {
     let mut message: Value = serde_json::from_str(&readable(body)).map_err(|error| {
         let text = format!("cannot parse the message as JSON: {error}");

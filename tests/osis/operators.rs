@@ -77,7 +77,7 @@ fn list_continues_after_the_previous_page() {
         (0..5).map(|n| format!("{{\"type\":\"t\",\"object\":{{\"id\":\"{n}\"}}}}\n")).collect();
     hero.run_with_input(&["osis", "import"], &lines.concat()).code(0);
     let first = hero.run(&["osis", "list", "t", "--limit", "3"]).code(0);
-    let first = first.says("more: hero osis list t --limit 3 --after '2'");
+    let first = first.says("more: hero osis list t --limit 3 --after 2");
     assert_eq!(first.stdout.lines().count(), 4);
     let last = hero.run(&["osis", "list", "t", "--limit", "3", "--after", "2"]).code(0);
     assert_eq!((last.stdout.lines().count(), last.stderr.as_str()), (3, ""));

@@ -2,17 +2,38 @@
 
 use std::time::Instant;
 
-use super::SnapshotSource;
+use crate::cli::Global;
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
-use crate::view::{LatestJobs, NamespaceHealth, Snapshot};
+use crate::view::{HealthRules, LatestJobs, NamespaceHealth, Snapshot};
 
 /// The running jobs and the failures that are read, the newest of each.
 pub(super) const JOBS_MAX: usize = 200;
 
 /// The seconds over which rates are smoothed.
 const SMOOTHED_S: f64 = 5.0;
+
+#[derive(Clone)]
+pub(super) struct SnapshotSource {
+    pub(super) client: Client,
+    address: String,
+    rules: HealthRules,
+    /// The names of variables whose values are masked.
+    pub(super) redact: Vec<String>,
+}
+
+impl SnapshotSource {
+    pub(super) fn of(global: &Global) -> Result<Self, Error> {
+        let config = global.config()?;
+        Ok(Self {
+            client: global.client()?,
+            address: config.redis.redacted_url(),
+            rules: HealthRules::from(config),
+            redact: config.log.redact.clone(),
+        })
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct ScreenData {
@@ -88,7 +109,6 @@ pub(super) mod tests {
     use super::*;
     use crate::proto::job::JobStatus;
     use crate::store::JobSummary;
-    use crate::view::HealthRules;
     use crate::view::snapshot::tests::healthy_snapshot;
 
     pub(in super::super) fn job(
