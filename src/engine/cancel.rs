@@ -55,13 +55,12 @@ impl Cancel {
 
     /// Returns a descriptor for `poll` that becomes readable once a stop is requested.
     pub fn descriptor(&self) -> std::io::Result<BorrowedFd<'_>> {
-        if self.wake.get().is_none() {
+        let wake = if let Some(wake) = self.wake.get() {
+            wake
+        } else {
             let created = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
             // If another thread was faster, this descriptor is dropped.
-            let _ = self.wake.set(created);
-        }
-        let Some(wake) = self.wake.get() else {
-            return Err(std::io::ErrorKind::NotFound.into());
+            self.wake.get_or_init(|| created)
         };
         // The request may have come before the descriptor existed.
         if self.requested().is_some() {

@@ -70,15 +70,12 @@ fn build_rhai(
 ) -> Option<HeroScriptEngine> {
     let (limits, modules) = (&config.limits, &config.modules);
     let rhai = match config.engine {
-        EngineKind::Osis => RhaiEngine::osis(script_type, limits, job),
+        EngineKind::Osis | EngineKind::HeroScript => RhaiEngine::osis(script_type, limits, job),
         EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, sal),
-        EngineKind::HeroScript => {
-            return Some(HeroScriptEngine::new(script_type, modules, limits, job, backends));
-        }
         EngineKind::Command => return None,
     };
     let rhai = rhai.with_backends(backends).with_type(config);
-    Some(HeroScriptEngine::beside(rhai, modules))
+    Some(HeroScriptEngine::new(rhai, modules, config.engine != EngineKind::HeroScript))
 }
 
 /// The outputs of a job's prerequisites, by id and by name in the job's graph; `None` for one that did not finish.

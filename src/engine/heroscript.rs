@@ -3,7 +3,7 @@
 
 mod parse;
 
-pub use parse::{HeroAction, HeroScriptError, ParameterValue, parse};
+pub use parse::{HeroAction, HeroScriptError, parse};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::{Array, Dynamic, Map};
 
-use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule};
-use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
-use crate::config::{JobConfig, RhaiLimits};
+use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule, dynamic};
+use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
@@ -35,24 +34,9 @@ pub struct HeroScriptEngine {
 }
 
 impl HeroScriptEngine {
-    /// Creates an engine and reads the files `*.rhai` of these folders; of two files with one name,
-    /// the first folder's counts. The functions may call the functions of `osis`.
-    pub fn new(
-        script_type: ScriptType,
-        folders: &[PathBuf],
-        limits: &RhaiLimits,
-        job: &JobConfig,
-        backends: &Backends,
-    ) -> Self {
-        let rhai = RhaiEngine::osis(script_type, limits, job)
-            .with_backends(backends)
-            .with_modules(folders);
-        Self { takes_rhai: false, ..Self::beside(rhai, folders) }
-    }
-
-    /// Creates an engine beside one of Rhai, which imports from these folders: it runs scripts in either form, and
-    /// actions call functions that may call the functions of `rhai`.
-    pub fn beside(rhai: RhaiEngine, folders: &[PathBuf]) -> Self {
+    /// Creates an engine and reads the files `*.rhai` of the folders from which `rhai` imports; of two files with one name,
+    /// the first folder's counts. Their functions may call the functions of `rhai`.
+    pub fn new(rhai: RhaiEngine, folders: &[PathBuf], takes_rhai: bool) -> Self {
         let (mut modules, mut failures) = (BTreeMap::new(), Vec::new());
         for folder in folders {
             match files_of(folder) {
@@ -69,7 +53,7 @@ impl HeroScriptEngine {
         let unavailable = is_without.then(|| {
             format!("cannot read type.{}.modules: {}", rhai.script_type(), failures.join(", "))
         });
-        Self { rhai, folders: folders.to_vec(), modules, unavailable, takes_rhai: true }
+        Self { rhai, folders: folders.to_vec(), modules, unavailable, takes_rhai }
     }
 
     fn is_of_rhai(&self, source: &str) -> bool {
@@ -114,15 +98,15 @@ impl HeroScriptEngine {
         };
         let module = module.as_ref().map_err(Clone::clone)?;
         let function = function_of(action);
-        if module.has(&function) {
+        if module.functions.contains(&function) {
             return Ok(module);
         }
         let prefix = format!("{actor}_");
         let actions: Vec<&str> =
-            module.functions().filter_map(|name| name.strip_prefix(&prefix)).collect();
+            module.functions.iter().filter_map(|name| name.strip_prefix(&prefix)).collect();
         Err(format!(
             "unknown action `{name}`: {} has no function {function}(parameters){}",
-            module.file().display(),
+            module.file.display(),
             did_you_mean(nearest(name, actions.into_iter()))
         ))
     }
@@ -176,16 +160,6 @@ fn parameters_of(action: &HeroAction) -> Map {
         map.insert(name.as_str().into(), dynamic(value));
     }
     map
-}
-
-fn dynamic(value: &ParameterValue) -> Dynamic {
-    match value {
-        ParameterValue::Bool(truth) => (*truth).into(),
-        ParameterValue::Int(number) => (*number).into(),
-        ParameterValue::Float(number) => (*number).into(),
-        ParameterValue::Text(text) => text.clone().into(),
-        ParameterValue::List(elements) => elements.iter().map(dynamic).collect::<Array>().into(),
-    }
 }
 
 impl Engine for HeroScriptEngine {

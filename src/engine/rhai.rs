@@ -34,6 +34,7 @@ pub use check::Finding;
 use functions::Functions;
 pub use functions::{Function, Group};
 use modules::Modules;
+pub(crate) use runtime::run::dynamic;
 use runtime::run::{ScriptRun, stack_bytes, terminated};
 use runtime::settings::SalSettings;
 use runtime::{failure, json_form, memory};

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Number, Value};
+
 use crate::proto::text::shown;
 
 const ACTIONS_MAX: usize = 10_000;
@@ -17,22 +19,11 @@ pub struct HeroAction {
     pub name: String,
     /// Its line, from 1.
     pub line: usize,
-    /// The parameters by their names in lower case.
-    pub parameters: BTreeMap<String, ParameterValue>,
+    /// The parameters by their names in lower case. A value in quotes is always a text, and values joined by commas are a
+    /// list.
+    pub parameters: BTreeMap<String, Value>,
     /// The values without a name.
     pub arguments: Vec<String>,
-}
-
-/// The value of a parameter. A value in quotes is always a text.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ParameterValue {
-    Bool(bool),
-    Int(i64),
-    /// A number with a dot.
-    Float(f64),
-    Text(String),
-    /// Values joined by commas.
-    List(Vec<ParameterValue>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -227,31 +218,31 @@ fn gap(text: &SourceCursor<'_>) -> Parsed<()> {
 }
 
 /// Parses a value, which may stand after spaces. An empty one is an empty text.
-fn value(text: &mut SourceCursor<'_>) -> Parsed<ParameterValue> {
+fn value(text: &mut SourceCursor<'_>) -> Parsed<Value> {
     text.take_while(|c| c == ' ' || c == '\t');
     match text.peek() {
         Some(c) if is_quote(c) => {
             let value = quoted(text)?;
-            gap(text).map(|()| ParameterValue::Text(value))
+            gap(text).map(|()| value.into())
         }
         Some('[') => {
             let elements = list(text)?;
             gap(text).map(|()| elements)
         }
-        _ if text.rest.starts_with("//") => Ok(ParameterValue::Text(String::new())),
+        _ if text.rest.starts_with("//") => Ok(String::new().into()),
         _ => {
             let word = text.take_while(|c| !c.is_whitespace());
             if !word.contains(',') {
                 return Ok(scalar(word));
             }
             let parts = word.split(',').filter(|part| !part.is_empty());
-            Ok(ParameterValue::List(parts.map(scalar).collect()))
+            Ok(parts.map(scalar).collect())
         }
     }
 }
 
 /// Parses `[a, 'b c']`.
-fn list(text: &mut SourceCursor<'_>) -> Parsed<ParameterValue> {
+fn list(text: &mut SourceCursor<'_>) -> Parsed<Value> {
     let place = text.place();
     text.next();
     let mut elements = Vec::new();
@@ -261,10 +252,10 @@ fn list(text: &mut SourceCursor<'_>) -> Parsed<ParameterValue> {
             None => return Err(wrong_at(place, "this list has no end: expected `]`")),
             Some(']') => {
                 text.next();
-                return Ok(ParameterValue::List(elements));
+                return Ok(Value::Array(elements));
             }
             Some(',') => drop(text.next()),
-            Some(c) if is_quote(c) => elements.push(ParameterValue::Text(quoted(text)?)),
+            Some(c) if is_quote(c) => elements.push(quoted(text)?.into()),
             Some(_) => {
                 let word = text.take_while(|c| !c.is_whitespace() && c != ',' && c != ']');
                 elements.push(scalar(word));
@@ -328,35 +319,34 @@ fn dedented(value: &str) -> String {
     lines.join("\n")
 }
 
-fn scalar(word: &str) -> ParameterValue {
-    match word {
-        "true" => return ParameterValue::Bool(true),
-        "false" => return ParameterValue::Bool(false),
-        _ => {}
+fn scalar(word: &str) -> Value {
+    if let Ok(truth) = word.parse::<bool>() {
+        return truth.into();
     }
     if let Some(number) = word.parse::<i64>().ok().filter(|number| number.to_string() == word) {
-        return ParameterValue::Int(number);
+        return number.into();
     }
     let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte));
     let float = word.parse::<f64>().ok().filter(|_| is_decimal && word.contains('.'));
-    float.map_or_else(|| ParameterValue::Text(word.to_owned()), ParameterValue::Float)
+    float.and_then(Number::from_f64).map_or_else(|| word.into(), Value::Number)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     fn parsed(source: &str) -> Vec<HeroAction> {
         parse(source).unwrap_or_else(|error| panic!("{source}: {error}"))
     }
 
-    fn text(value: &str) -> ParameterValue {
-        ParameterValue::Text(value.to_owned())
+    fn text(value: &str) -> Value {
+        value.into()
     }
 
     /// Returns the value of a single parameter.
-    fn value_of(written: &str) -> ParameterValue {
+    fn value_of(written: &str) -> Value {
         let actions = parsed(&format!("!!a.b x:{written}"));
         actions[0].parameters["x"].clone()
     }
@@ -379,7 +369,6 @@ mod tests {
 
     #[test]
     fn types_of_values_are_inferred() {
-        use ParameterValue::{Bool, Float, Int, List};
         for (written, expected) in [
             ("red", text("red")),
             ("'30'", text("30")),
@@ -390,18 +379,18 @@ mod tests {
             ("", text("")),
             (" // nothing", text("")),
             ("https://example.org/a", text("https://example.org/a")),
-            ("8080", Int(8080)),
-            ("-3", Int(-3)),
+            ("8080", json!(8080)),
+            ("-3", json!(-3)),
             ("007", text("007")),
-            ("0.75", Float(0.75)),
+            ("0.75", json!(0.75)),
             ("1.2.3", text("1.2.3")),
             ("75%", text("75%")),
-            ("false", Bool(false)),
+            ("false", json!(false)),
             ("yes", text("yes")),
-            ("web,api", List(vec![text("web"), text("api")])),
-            ("1,2,", List(vec![Int(1), Int(2)])),
-            ("[1, 'b c' , d]", List(vec![Int(1), text("b c"), text("d")])),
-            ("[]", List(vec![])),
+            ("web,api", json!(["web", "api"])),
+            ("1,2,", json!([1, 2])),
+            ("[1, 'b c' , d]", json!([1, "b c", "d"])),
+            ("[]", json!([])),
         ] {
             assert_eq!(value_of(written), expected, "{written}");
         }
@@ -412,7 +401,7 @@ mod tests {
         let source = "!!a.b\n  x: '\n    This is\n      a text\n\n    of lines.\n    '\n  y: 2\n";
         let action = &parsed(source)[0];
         assert_eq!(action.parameters["x"], text("This is\n  a text\n\nof lines."));
-        assert_eq!(action.parameters["y"], ParameterValue::Int(2));
+        assert_eq!(action.parameters["y"], json!(2));
         assert_eq!(value_of("'first\n    second'"), text("first\nsecond"));
     }
 

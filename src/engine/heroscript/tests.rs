@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::config::{JobConfig, RhaiLimits};
 use crate::engine::{Inputs, SecretValues, Stream};
 use crate::proto::job::AskedBounds;
 
@@ -33,14 +34,14 @@ fn engine() -> (tempfile::TempDir, HeroScriptEngine) {
     let tools = folder.path().join("tools.rhai");
     std::fs::write(tools, "fn double(n) { n * 2 }").expect("written");
     std::fs::write(folder.path().join("notes.txt"), "no module").expect("written");
-    let engine = HeroScriptEngine::new(
-        "heroscript".parse().expect("legal"),
-        &[folder.path().to_owned()],
-        &RhaiLimits::default(),
-        &JobConfig::default(),
-        &Backends::default(),
-    );
+    let engine = engine_of("heroscript", &[folder.path().to_owned()], false);
     (folder, engine)
+}
+
+fn engine_of(name: &str, folders: &[PathBuf], takes_rhai: bool) -> HeroScriptEngine {
+    let name = name.parse().expect("legal");
+    let rhai = RhaiEngine::osis(name, &RhaiLimits::default(), &JobConfig::default());
+    HeroScriptEngine::new(rhai.with_modules(folders), folders, takes_rhai)
 }
 
 /// Runs a script. Returns its output or its error, and its log.
@@ -130,13 +131,7 @@ fn script_with_an_unknown_action_does_not_begin() {
 
 #[test]
 fn engine_without_a_folder_says_which_it_misses() {
-    let engine = HeroScriptEngine::new(
-        "heroscript".parse().expect("legal"),
-        &["/nonexistent/modules".into()],
-        &RhaiLimits::default(),
-        &JobConfig::default(),
-        &Backends::default(),
-    );
+    let engine = engine_of("heroscript", &["/nonexistent/modules".into()], false);
     let why = engine.unavailable().expect("no folder");
     assert!(
         why.starts_with("cannot read type.heroscript.modules: /nonexistent/modules: "),
@@ -153,11 +148,7 @@ fn function_imports_another_file_of_the_folders() {
 fn engine_of_rhai_runs_actions_too() {
     let (folder, _) = engine();
     let folders = [folder.path().to_owned()];
-    let of_rhai = |folders: &[PathBuf]| {
-        let name = "osis".parse().expect("legal");
-        let rhai = RhaiEngine::osis(name, &RhaiLimits::default(), &JobConfig::default());
-        HeroScriptEngine::beside(rhai.with_modules(folders), folders)
-    };
+    let of_rhai = |folders: &[PathBuf]| engine_of("osis", folders, true);
     let ran = |engine: &HeroScriptEngine, source: &str| run_on(engine, source).0;
     let either = of_rhai(&folders);
     assert_eq!(ran(&either, "!!person.define name:Ann age:30").as_deref(), Ok("31"));

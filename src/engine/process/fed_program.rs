@@ -50,7 +50,7 @@ pub fn feed_program(fed: &FedProgram<'_>) -> Result<(), String> {
     match report.ended {
         Ended::Itself if report.status.success() => Ok(()),
         Ended::Itself => Err(failed_message(report.status, &report.written.stderr_tail)),
-        Ended::Timeout => Err(format!("{program} did not end in time")),
-        ended => Err(format!("{program} was ended by its sandbox: {ended:?}")),
+        Ended::Timeout | Ended::Stopped(_) => Err(format!("{program} did not end in time")),
+        Ended::Exceeded(limit) => Err(format!("{program} was ended by its sandbox: {limit}")),
     }
 }

@@ -129,7 +129,7 @@ impl Preparer {
         let asked = source::asked(source, &self.config.command)
             .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
-        files::provide_kept(&mut env, script, &scratch)?;
+        files::provide_job_data(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.config.env.keys());
         let asks_node = node::is_in_question(&self.config.command, extension, variables);

@@ -41,7 +41,6 @@ pub(super) struct WatchedChild<'a> {
     channel: Option<Channel>,
     /// The child's ends of the pipes. Each that closed before the child has exited would wake this thread without need.
     write_ends: Vec<PipeWriter>,
-    /// True once the output is too large.
     exceeds: bool,
     job_use: JobUse<'a>,
 }
@@ -188,7 +187,6 @@ impl<'a> WatchedChild<'a> {
         Ok(waits[0].any().unwrap_or(false))
     }
 
-    /// Reads the bytes in the pipes.
     fn read(&mut self, watch: &Watch<'_>) {
         self.exceeds |= self.stdout.read(watch);
         self.stderr.read(watch);

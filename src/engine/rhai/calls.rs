@@ -1,9 +1,10 @@
 //! Files of Rhai functions that another engine calls by name.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use ::rhai::{CallFnOptions, Dynamic, FnAccess, Map, Scope};
+use ::rhai::{AST, CallFnOptions, Dynamic, FnAccess, Map, Scope};
 
 use super::modules::{CompiledModule, ModuleError};
 use super::runtime::run::terminated;
@@ -13,23 +14,10 @@ use crate::engine::{Cancel, Failure, Log};
 
 #[derive(Debug)]
 pub struct RhaiModule {
-    module: CompiledModule,
+    pub file: PathBuf,
+    code: Arc<AST>,
     /// The public functions of one parameter.
-    functions: BTreeSet<String>,
-}
-
-impl RhaiModule {
-    pub fn file(&self) -> &Path {
-        &self.module.file
-    }
-
-    pub fn has(&self, function: &str) -> bool {
-        self.functions.contains(function)
-    }
-
-    pub fn functions(&self) -> impl Iterator<Item = &str> {
-        self.functions.iter().map(String::as_str)
-    }
+    pub functions: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -44,19 +32,19 @@ pub struct ModuleCall<'a> {
 impl RhaiEngine {
     /// Reads and compiles `NAME.rhai` of the folders. The error is why it cannot be read, or its first mistake.
     pub fn module(&self, name: &str) -> Result<RhaiModule, String> {
-        let module = self.modules.load(&self.interpreter, name).map_err(|error| match error {
+        let loaded = self.modules.load(&self.interpreter, name);
+        let CompiledModule { file, code } = loaded.map_err(|error| match error {
             ModuleError::Unreadable(why) => format!("cannot use {name}.rhai: {why}"),
             ModuleError::Invalid { file, error } => {
                 format!("cannot use {}: {}", file.display(), failure::message(&error))
             }
         })?;
-        let functions = module
-            .code
+        let functions = code
             .iter_functions()
             .filter(|function| function.access == FnAccess::Public && function.params.len() == 1)
             .map(|function| function.name.to_owned())
             .collect();
-        Ok(RhaiModule { module, functions })
+        Ok(RhaiModule { file, code, functions })
     }
 
     /// Calls functions one after the other, as one script, until one fails. The value of the last is the output.
@@ -78,13 +66,13 @@ impl RhaiEngine {
                 let called = self.interpreter.call_fn_with_options::<Dynamic>(
                     options,
                     &mut Scope::new(),
-                    &module.module.code,
+                    &module.code,
                     function,
                     (parameters,),
                 );
                 value = called.map_err(|error| {
                     let why = failure::message(&error);
-                    format!("{place}: {why} in {}", module.file().display())
+                    format!("{place}: {why} in {}", module.file.display())
                 })?;
             }
             Ok(value)

@@ -9,7 +9,7 @@ mod yaml;
 use ::rhai::{Dynamic, Map};
 
 use super::functions::Functions;
-use super::runtime::context::RhaiResult;
+use super::runtime::context::{RhaiResult, operation};
 use super::runtime::json_form::{JsonForm, JsonRules};
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
@@ -162,8 +162,7 @@ json_parse(text).ports.len
 
 /// Does `work` within the limits of the run. An error gets the name of the function in front.
 fn limited<T>(name: &str, work: impl FnOnce(&RhaiLimits) -> Result<T, String>) -> RhaiResult<T> {
-    let done = with(|run| work(run.limits)).unwrap_or_else(|| Err(NO_RUN.to_owned()));
-    done.map_err(|reason| format!("{name}: {reason}").into())
+    operation(name, "", |run| Some(run.limits), |job| Ok(work(job.settings)?))
 }
 
 /// Parses a text of the run as JSON, if it has it.

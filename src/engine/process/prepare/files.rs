@@ -81,7 +81,7 @@ fn write_all(
 }
 
 /// Writes the inputs, the state and the secrets that there are.
-pub(super) fn provide_kept(
+pub(super) fn provide_job_data(
     env: &mut Environment,
     script: &Script<'_>,
     scratch: &Scratch,

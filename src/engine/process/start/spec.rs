@@ -81,7 +81,6 @@ pub(in crate::process) struct Started {
     pub(in crate::process) is_cold: bool,
 }
 
-/// The pipes of a child.
 #[derive(Debug)]
 pub(in crate::process) struct Pipes {
     pub(in crate::process) stdout: PipeEnds,
@@ -92,7 +91,6 @@ pub(in crate::process) struct Pipes {
     pub(in crate::process) answers: Option<PipeEnds>,
 }
 
-/// Both ends of a pipe.
 #[derive(Debug)]
 pub(in crate::process) struct PipeEnds {
     pub(in crate::process) read_end: PipeReader,

@@ -180,7 +180,6 @@ impl Warm {
         Some((spare, Arc::clone(&ready.parent), ready.wanted.clone()))
     }
 
-    /// Makes a new fork.
     fn fork_of(&self, parent: &Parent) -> io::Result<WaitingFork> {
         parent.fork(self.sandbox.job_group()?)
     }

@@ -198,11 +198,11 @@ impl<'a> ScriptRun<'a> {
 
     /// Returns the script's own folder, where its commands and its relative paths start.
     pub(crate) fn scratch(&self) -> io::Result<&Path> {
-        if self.scratch.get().is_none() {
-            let _ = self.scratch.set(Scratch::new()?);
+        if let Some(made) = self.scratch.get() {
+            return Ok(made.path());
         }
-        let made = self.scratch.get().ok_or(io::ErrorKind::NotFound)?;
-        Ok(made.path())
+        let made = Scratch::new()?;
+        Ok(self.scratch.get_or_init(|| made).path())
     }
 
     /// Returns the outputs of the prerequisites; `()` for a job that did not finish.
@@ -268,8 +268,8 @@ pub(crate) fn terminated() -> EvalAltResult {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
 }
 
-/// Returns a value of JSON as one of Rhai. The parser of job settings has bounded its size and its nesting.
-fn dynamic(value: &Json) -> Dynamic {
+/// Returns a value of JSON as one of Rhai. Its parser has bounded its size and its nesting.
+pub(crate) fn dynamic(value: &Json) -> Dynamic {
     match value {
         Json::Null => Dynamic::UNIT,
         Json::Bool(truth) => (*truth).into(),

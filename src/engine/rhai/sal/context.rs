@@ -48,19 +48,6 @@ impl<'a> Functions<'a> {
         })
     }
 
-    pub(super) fn act_on_two<T: Variant + Clone>(
-        &mut self,
-        name: &'static str,
-        parameters: [&'static str; 2],
-        summary: &'static str,
-        example: &'static str,
-        work: impl Fn(SalJob<'_>, &str, &str) -> CallResult<T> + Send + Sync + 'static,
-    ) -> Added<'_, 'a> {
-        self.add(name, parameters, summary, example, move |object: &str, second: &str| {
-            operation(name, object, |job| work(job, object, second))
-        })
-    }
-
     pub(super) fn act_with<A: Variant + Clone, T: Variant + Clone>(
         &mut self,
         name: &'static str,

@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use ::rhai::ImmutableString;
+
 use super::context::{CallResult, SalJob, path_text};
 use super::external_program::ExternalProgram;
 use super::files::{make_parents, regular};
@@ -19,7 +21,7 @@ const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
 const FOLDER_DEPTH_MAX: usize = 200;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.act_on_two(
+    functions.act_with(
         "copy",
         ["source", "destination"],
         "Copies a file, a folder with its content, or everything that matches `*` and `?` in the \
@@ -33,7 +35,7 @@ copy("site/*.html", "backup");
 copy("site", "copy of site");
 [exist("backup/a.html"), exist("backup/b.css"), exist("copy of site/b.css")]
 // → [true,false,true]"#,
-        copy,
+        |job, source, destination: ImmutableString| copy(job, source, &destination),
     );
     functions.act_on(
         "copy_bin",
@@ -52,7 +54,7 @@ try { copy_bin("hello") } catch (error) { print(error) }"##,
             Ok(path_text(&to))
         },
     );
-    functions.act_on_two(
+    functions.act_with(
         "mv",
         ["source", "destination"],
         "Moves a file or a folder. The destination is a folder to move into, or the new name.",
@@ -61,9 +63,9 @@ file_write("draft.txt", "text");
 mv("draft.txt", "final.txt");
 [exist("draft.txt"), file_read("final.txt")]
 // → [false,"text"]"#,
-        move_to,
+        |job, source, destination: ImmutableString| move_to(job, source, &destination),
     );
-    functions.act_on_two(
+    functions.act_with(
         "rsync",
         ["source", "destination"],
         "Makes the destination equal to the source with the program rsync, and deletes files that \
@@ -74,9 +76,9 @@ file_write("source/a.txt", "A");
 rsync("source/", "mirror/");
 file_read("mirror/a.txt")
 // → A"#,
-        |job, source, destination| {
+        |job, source, destination: ImmutableString| {
             let source = mirror_end(job, source, || job.to_read(source))?;
-            let destination = mirror_end(job, destination, || job.to_write(destination))?;
+            let destination = mirror_end(job, &destination, || job.to_write(&destination))?;
             ExternalProgram::new("rsync")
                 .args(["--archive", "--delete", "--", &source, &destination])
                 .output(job)

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use ::rhai::INT;
+use ::rhai::{INT, ImmutableString};
 use nix::fcntl::OFlag;
 
 use super::context::{CallError, CallResult, SalJob, operation};
@@ -33,7 +33,7 @@ file_read("greeting.txt")
 // → hello"#,
         |job, path| read_text(job, &job.to_read(path)?),
     );
-    functions.act_on_two(
+    functions.act_with(
         "file_write",
         ["path", "text"],
         "Writes a text to a file; an existing file is overwritten, missing folders are created.",
@@ -41,13 +41,13 @@ file_read("greeting.txt")
 file_write("greeting.txt", "hello");
 file_size("greeting.txt")
 // → 5"#,
-        |job, path, text| {
+        |job, path, text: ImmutableString| {
             let file = job.to_write(path)?;
             make_parents(&file)?;
-            write_text(&file, text)
+            write_text(&file, &text)
         },
     );
-    functions.act_on_two(
+    functions.act_with(
         "file_write_append",
         ["path", "text"],
         "Appends a text to a file; creates the file and its folders if they do not exist.",
@@ -56,7 +56,7 @@ file_write_append("log.txt", "one ");
 file_write_append("log.txt", "two");
 file_read("log.txt")
 // → one two"#,
-        |job, path, text| Ok(to_append(job, path)?.write_all(text.as_bytes())?),
+        |job, path, text: ImmutableString| Ok(to_append(job, path)?.write_all(text.as_bytes())?),
     );
     functions.act_on(
         "file_size",

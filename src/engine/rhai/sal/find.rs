@@ -3,14 +3,14 @@
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
-use ::rhai::Array;
+use ::rhai::{Array, ImmutableString};
 use regex::Regex;
 
 use super::context::{CallResult, SalJob, path_text};
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.act_on_two(
+    functions.act_with(
         "find_file",
         ["folder", "name"],
         "Returns the path of the first file below a folder whose name matches; `*` matches any text, \
@@ -20,9 +20,9 @@ mkdir("project/src");
 file_write("project/src/main.rs", "");
 find_file("project", "main.*")
 // → project/src/main.rs"#,
-        |job, folder, name| first(name, &find(job, folder, name, FileType::is_file)?),
+        |job, folder, name: ImmutableString| first(&name, &find(job, folder, &name, FileType::is_file)?),
     );
-    functions.act_on_two(
+    functions.act_with(
         "find_files",
         ["folder", "name"],
         "Returns the sorted paths of all files below a folder whose names match. Links are not \
@@ -33,9 +33,9 @@ file_write("logs/a.log", "");
 file_write("logs/old/b.log", "");
 find_files("logs", "*.log")
 // → ["logs/a.log","logs/old/b.log"]"#,
-        |job, folder, name| find_all(job, folder, name, FileType::is_file),
+        |job, folder, name: ImmutableString| find_all(job, folder, &name, FileType::is_file),
     );
-    functions.act_on_two(
+    functions.act_with(
         "find_dir",
         ["folder", "name"],
         "Returns the path of the one folder in another whose name matches; if there is none, of the one \
@@ -44,9 +44,9 @@ find_files("logs", "*.log")
 mkdir("project/src/engine");
 find_dir("project", "eng*")
 // → project/src/engine"#,
-        find_folder,
+        |job, folder, name: ImmutableString| find_folder(job, folder, &name),
     );
-    functions.act_on_two(
+    functions.act_with(
         "find_dirs",
         ["folder", "name"],
         "Returns the sorted paths of all folders below another whose names match.",
@@ -54,7 +54,7 @@ find_dir("project", "eng*")
 mkdir("sites/one"); mkdir("sites/two");
 find_dirs("sites", "*")
 // → ["sites/one","sites/two"]"#,
-        |job, folder, name| find_all(job, folder, name, FileType::is_dir),
+        |job, folder, name: ImmutableString| find_all(job, folder, &name, FileType::is_dir),
     );
 }
 

@@ -1,6 +1,6 @@
 //! The Redis of `sal.redis_url`. Keys of Hero's own namespace are rejected.
 
-use ::rhai::{Array, Dynamic, INT, Map};
+use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 
 use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use crate::engine::rhai::functions::Functions;
@@ -73,15 +73,15 @@ fn hashes(functions: &mut Functions<'_>) {
             })
         },
     );
-    functions.act_on_two(
+    functions.act_with(
         "redis_hget",
         ["key", "field"],
         "Returns a field of a hash; empty if the field does not exist.",
         "\nredis_hset(\"h\", \"a\", \"x\");\nredis_hget(\"h\", \"a\")\n// → x",
-        |job, key, field| {
-            let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, field])?;
+        |job, key, field: ImmutableString| {
+            let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, &field])?;
             fits(job, &size, job.run.limits.string_size_max)?;
-            text_or_empty(job, job.redis(&["HGET", key, field])?)
+            text_or_empty(job, job.redis(&["HGET", key, &field])?)
         },
     );
     functions.act_on(
@@ -91,13 +91,13 @@ fn hashes(functions: &mut Functions<'_>) {
         "\nredis_del(\"h\");\nredis_hset(\"h\", \"a\", 1);\nredis_hset(\"h\", \"b\", 2);\nredis_hgetall(\"h\")\n// → {\"a\":\"1\",\"b\":\"2\"}",
         all,
     );
-    functions.act_on_two(
+    functions.act_with(
         "redis_hdel",
         ["key", "field"],
         "Deletes a field of a hash, and returns whether it existed.",
         "\nredis_hset(\"h\", \"a\", 1);\n[redis_hdel(\"h\", \"a\"), redis_hdel(\"h\", \"a\")]\n// → [true,false]",
-        |job, key, field| {
-                Ok(number(&job.redis(&["HDEL", job.allowed_key(key)?, field])?)? > 0)
+        |job, key, field: ImmutableString| {
+                Ok(number(&job.redis(&["HDEL", job.allowed_key(key)?, &field])?)? > 0)
             },
     );
 }

@@ -6,9 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use nix::NixPath;
-use nix::dir::{Dir, Type};
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat};
-use nix::sys::stat::{Mode, SFlag, fstatat};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, openat};
+use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::context::{CallResult, SalJob};
@@ -50,22 +51,12 @@ fn remove_folder(
         if name == c"." || name == c".." {
             continue;
         }
-        let is_folder = match entry.file_type() {
-            Some(kind) => kind == Type::Directory,
-            // Some file systems do not store the type in the entry.
-            None => is_folder(fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode),
-        };
-        if is_folder {
-            remove_folder(job, &folder, name, depth_left - 1)?;
-        } else {
-            unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir)?;
+        match unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir) {
+            Err(Errno::EISDIR) => remove_folder(job, &folder, name, depth_left - 1)?,
+            done => done?,
         }
     }
     Ok(unlinkat(parent, name, UnlinkatFlags::RemoveDir)?)
-}
-
-fn is_folder(mode: u32) -> bool {
-    mode & SFlag::S_IFMT.bits() == SFlag::S_IFDIR.bits()
 }
 
 #[cfg(test)]

@@ -76,7 +76,6 @@ impl ModuleFolders<'_> {
         })
     }
 
-    /// Returns the folders that a variable names.
     fn of_variable(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         self.env.get(OsStr::new(name)).into_iter().flat_map(std::env::split_paths)
     }
