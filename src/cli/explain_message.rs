@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::table::wrapped;
 use super::terminal_style::help_columns;
-use super::{Global, output};
+use super::Global;
 use crate::error::{Error, Exit};
 use crate::proto::text::shown;
 
