@@ -31,7 +31,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::rhai::RhaiEngine;
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::proto::access::Bounds;
 use crate::proto::job::{
@@ -40,7 +39,6 @@ use crate::proto::job::{
 };
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
-use heroscript::HeroScriptEngine;
 
 /// The stack of a thread that runs an engine, unless the engine needs more. Only used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
@@ -67,15 +65,18 @@ fn build_rhai(
     job: &JobConfig,
     sal: &SalConfig,
     backends: &Backends,
-) -> Option<HeroScriptEngine> {
+) -> Option<heroscript::HeroScriptEngine> {
     let (limits, modules) = (&config.limits, &config.modules);
-    let rhai = match config.engine {
-        EngineKind::Osis | EngineKind::HeroScript => RhaiEngine::osis(script_type, limits, job),
-        EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, sal),
+    let engine = match config.engine {
+        EngineKind::Osis | EngineKind::HeroScript => {
+            rhai::RhaiEngine::osis(script_type, limits, job)
+        }
+        EngineKind::Sal => rhai::RhaiEngine::sal(script_type, limits, job, sal),
         EngineKind::Command => return None,
     };
-    let rhai = rhai.with_backends(backends).with_type(config);
-    Some(HeroScriptEngine::new(rhai, modules, config.engine != EngineKind::HeroScript))
+    let engine = engine.with_backends(backends).with_type(config);
+    let takes_rhai = config.engine != EngineKind::HeroScript;
+    Some(heroscript::HeroScriptEngine::new(engine, modules, takes_rhai))
 }
 
 /// The outputs of a job's prerequisites, by id and by name in the job's graph; `None` for one that did not finish.

@@ -52,7 +52,7 @@ use crate::proto::text::hexadecimal;
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     policy: Option<Policy>,
-    /// Its limits, those of its job, and the level that the kernel must enforce.
+    /// Its limits, the limits of its job, and the level that the kernel must enforce.
     pub limits: SandboxConfig,
     filter: Option<Arc<BpfProgram>>,
     support: Support,

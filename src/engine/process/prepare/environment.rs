@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use nix::unistd::{User, geteuid};
 
 use super::programs::SYSTEM_PATH;
-use super::python::MODULES;
 use super::source::illegal;
 use crate::engine::{Failure, Script};
 use crate::proto::job::TraceParent;
@@ -23,6 +22,9 @@ pub(in crate::process) const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1"
 /// The variables that replace [`LOCALE`] when a job or its type sets them.
 const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 
+/// The variable with the folders where Python searches modules, after the script's folder.
+pub(in crate::process) const MODULES: &str = "PYTHONPATH";
+
 const PARAMS: &str = "HERO_PARAMS";
 
 const EVENT: &str = "HERO_EVENT";
@@ -30,8 +32,8 @@ const EVENT: &str = "HERO_EVENT";
 /// The variables of a child.
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
-/// Returns the environment of a job: the variables that any program needs, those of the script type, the job's own, then
-/// its identity, which no job can override. The error names the illegal variable.
+/// Returns the environment of a job: the variables that any program needs, the script type's, the job's own, then its
+/// identity, which no job can override. The error names the illegal variable.
 pub(crate) fn environment(
     of_type: &BTreeMap<String, String>,
     script: &Script<'_>,

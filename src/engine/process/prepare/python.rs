@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
-use super::environment::Environment;
+use super::environment::{Environment, MODULES};
 use super::scratch::Scratch;
 use crate::engine::process::tree;
 
@@ -20,8 +20,6 @@ pub(in crate::process) const HERO_MODULE: &str = include_str!("python/hero.py");
 pub(in crate::process) const SEMAPHORES: &str = include_str!("python/semaphores.py");
 /// Python finds it before its own module of this name, and so calls the other.
 const SEMAPHORES_CALLER: &str = "import _hero_semaphores\n_hero_semaphores.install(__file__)\n";
-/// The variable with the folders where Python searches modules, after the script's folder.
-pub(in crate::process) const MODULES: &str = "PYTHONPATH";
 const FOLDER: &str = "python";
 
 /// Puts the modules beside the working directory, and their folder after the others in [`MODULES`]: scripts of all

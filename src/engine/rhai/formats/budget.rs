@@ -14,7 +14,7 @@ pub(super) const TOO_DEEP: &str = "the value is nested deeper than 127 levels; f
 /// all its maps, and the bytes of all its strings, here with the keys.
 pub(in crate::rhai) struct Budget<'a> {
     limits: &'a RhaiLimits,
-    /// What to do about a value that is too large.
+    /// The advice about a value that is too large.
     remedy: &'static str,
     elements_left: u64,
     entries_left: u64,

@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
 use slug::slugify;
 
-/// What `urlencode` encodes: all but letters, digits and these.
+/// The characters that `urlencode` encodes: all but letters, digits and these.
 const URL_ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 const TAGS: &str = "(?s)<!--.*?-->|<[^>]*>";
