@@ -19,6 +19,7 @@ mod pending;
 mod recording;
 mod retry;
 mod script_requests;
+mod selector_reads;
 mod selectors;
 mod sharing;
 mod slots;

@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
+use super::Global;
 use super::table::wrapped;
 use super::terminal_style::help_columns;
-use super::Global;
 use crate::error::{Error, Exit};
 use crate::proto::text::shown;
 

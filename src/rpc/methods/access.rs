@@ -337,7 +337,7 @@ impl CallContext {
         self.may_change_of(&job.spec.caller_id, ("job", id), absent, doing)
     }
 
-    /// Refuses a job or graph of another caller; as `absent` if the caller learns nothing of those of others.
+    /// Refuses a job or graph of another caller; as `absent` if the caller learns nothing of what others have.
     pub(super) fn may_change_of(
         &self,
         owner: &str,
