@@ -72,8 +72,7 @@ impl fmt::Display for Scopes {
 /// The bounds of a caller; an omitted bound does not restrict.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-// Answers may have further members later.
-#[schemars(rename = "WhoBounds", transform = |of: &mut Schema| drop(of.remove("additionalProperties")))]
+#[schemars(rename = "WhoBounds", transform = with_further_members)]
 pub struct Bounds {
     /// The script types of its jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +91,11 @@ pub struct Bounds {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub sees: Option<String>,
+}
+
+/// Answers may have further members later.
+fn with_further_members(of: &mut Schema) {
+    of.remove("additionalProperties");
 }
 
 impl Bounds {
