@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
 use super::labels::Labels;
+use crate::proto::text::escape;
 use crate::proto::units::brief;
 use crate::proto::word_table::words;
 
@@ -321,9 +322,10 @@ fn parse_presence<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Unreada
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unreadable {what}: {reason}")]
+#[error("unreadable {what}: {}", escape(.reason))]
 pub struct Unreadable {
     pub what: &'static str,
+    /// It may quote the message.
     pub reason: String,
 }
 
@@ -331,6 +333,12 @@ pub struct Unreadable {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn error_that_quotes_a_message_has_no_control_characters() {
+        let error = Control::parse(br#"{"cmd":"drar\u0000\u001b[2J"}"#).expect_err("no order");
+        assert!(error.to_string().contains(r"drar\u{0}\u{1b}[2J"), "{error}");
+    }
 
     #[test]
     fn a_bare_job_id_means_stop() {
