@@ -13,6 +13,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("dev", None),
     ("check", Some(&["--redis"])),
     ("doctor", None),
+    ("explain", None),
     ("status", Some(&[])),
     ("stats", Some(&[])),
     ("top", Some(&["--once", "--interval", "100ms"])),
