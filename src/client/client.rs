@@ -208,7 +208,8 @@ impl Client {
     /// [`ClientError::Invalid`] if it has no script type or breaks a bound of `[job]`,
     /// [`ClientError::IdTaken`], [`ClientError::UnknownPrerequisite`], [`ClientError::Store`].
     pub async fn submit(&self, job: Job) -> Result<JobId> {
-        self.submit_with_files(job, &JobFiles::default()).await
+        // A job is large: the futures of callers stay small.
+        Box::pin(self.submit_with_files(job, &JobFiles::default())).await
     }
 
     fn waiters(&self, id: &JobId) -> Result<&Waiters> {

@@ -128,12 +128,12 @@ impl Client {
     /// stored; [`ClientError::TooMany`], [`ClientError::Store`].
     pub async fn submit_graph(&self, graph: &mut Graph) -> Result<BTreeMap<String, JobId>> {
         graph.join_trace(None);
-        let (new, mut jobs) = self.prepared(graph).await?;
+        let (new, mut jobs) = Box::pin(self.prepared(graph)).await?;
         graph.check_files()?;
         let on = self.of(graph.id())?;
         let name = |place| graph.name(place);
-        let submitted = self.submit_batch(on, &mut jobs, graph.files(), &new, &name).await;
-        submitted.map_err(|error| match error {
+        let submitted = self.submit_batch(on, &mut jobs, graph.files(), &new, &name);
+        Box::pin(submitted).await.map_err(|error| match error {
             ClientError::Refused { name, error, place } => match *error {
                 ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
                 error => ClientError::Refused { name, error: error.into(), place },
