@@ -57,7 +57,7 @@ impl ExplainMessage {
 impl Explanation {
     fn text(&self) -> String {
         let lines = wrapped(self.meaning, help_columns().saturating_sub(2), "");
-        let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        let lines: String = lines.iter().flat_map(|line| ["  ", line, "\n"]).collect();
         format!("{}\n{lines}", self.message)
     }
 

@@ -131,7 +131,7 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
     let mut open = true;
     loop {
         tokio::select! {
-            line = lines.recv(), if open && running.len() < RUNNING_MAX => match line.map(|line| read(&line)) {
+            line = lines.recv(), if open && running.len() < RUNNING_MAX => match line.as_deref().map(read) {
                 None => open = false,
                 Some(Ok(None)) => {}
                 Some(Err((id, error))) => output::json(&response(id, Err(error)))?,

@@ -46,7 +46,7 @@ impl ScriptCommand {
             Self::Diff(diff) => block_on(diff.run(global))?,
             Self::Rollback(rollback) => block_on(rollback.run(global))?,
             Self::Delete(NameArguments { names }) => {
-                block_on(published::delete_scripts(&names, global))?
+                block_on(published::delete_scripts(&names, global))?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 mod layout;
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -215,8 +216,11 @@ pub(super) fn facts<'f>(
     width: usize,
     facts: impl IntoIterator<Item = (&'f str, String)>,
 ) -> String {
-    let shown = facts.into_iter().filter(|(_, value)| !value.is_empty());
-    shown.map(|(name, value)| format!("{name:width$} {}\n", escape(&value))).collect()
+    let mut text = String::new();
+    for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let _ = writeln!(text, "{name:width$} {}", escape(&value));
+    }
+    text
 }
 
 /// A name, cut to the width of a table cell.

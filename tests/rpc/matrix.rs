@@ -702,7 +702,7 @@ impl Matrix<'_> {
     fn check(&self, cells: &[Cell], part: usize) -> (Vec<String>, BTreeSet<usize>) {
         let (mut wrong, mut done) = (Vec::new(), BTreeSet::new());
         let System { api, second, .. } = self.system;
-        let site = if part % 2 == 0 { &api.site } else { second };
+        let site = if part.is_multiple_of(2) { &api.site } else { second };
         let mut caller = Calls::of(api, site, self.token);
         let mut link = api.redis.link();
         let mut missing = BTreeMap::new();

@@ -11,7 +11,7 @@ pub(super) fn overview(groups: &[Group]) -> String {
         |summary: &str| summary.split_inclusive(". ").next().map(str::trim_end).map(str::to_owned);
     let table = TextTable::of(&functions)
         .column("FUNCTION", &|of| of.full_name.clone())
-        .column("DOES", &|of| first(&of.summary).unwrap_or_default());
+        .column("DOES", &|of| first(of.summary).unwrap_or_default());
     format!("{}\nhero script doc NAME documents one function.\n", table.render())
 }
 

@@ -79,10 +79,8 @@ pub(super) fn due(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
         .column("Schedule", "mono dim wide", |job| html! { (job.schedule) })
         .column("Last", "m5", |job| {
             let last = job.last.as_ref().and_then(|last| last.status.as_deref());
-            match ShownState::of_status(last) {
-                Some(state) => state.shown(),
-                None => html! { span.faint { "–" } },
-            }
+            let state = ShownState::of_status(last).map(ShownState::shown);
+            state.unwrap_or_else(|| html! { span.faint { "–" } })
         })
         .column("Due", "num mr", |job| match job.next.as_deref().and_then(time_of) {
             Some(at) => until(at, now.snapshot.at),

@@ -5,11 +5,14 @@ use maud::{Markup, Render, html};
 use super::input::given;
 use super::list::empty;
 
+/// What a table takes of each item.
+type OfItem<'a, T, R> = Box<dyn Fn(&T) -> R + 'a>;
+
 struct TableColumn<'a, T> {
     head: Markup,
     /// The classes of its cells.
     classes: String,
-    cell: Box<dyn Fn(&T) -> Markup + 'a>,
+    cell: OfItem<'a, T, Markup>,
 }
 
 /// A table with a row for each item.
@@ -19,8 +22,8 @@ pub(in crate::web) struct PageTable<'a, T> {
     caption: &'a str,
     columns: Vec<TableColumn<'a, T>>,
     /// The ids of its rows, if it is changed while the page is open.
-    id: Box<dyn Fn(&T) -> Option<String> + 'a>,
-    is_at: Box<dyn Fn(&T) -> bool + 'a>,
+    id: OfItem<'a, T, Option<String>>,
+    is_at: OfItem<'a, T, bool>,
 }
 
 impl<'a, T> PageTable<'a, T> {
