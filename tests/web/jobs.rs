@@ -438,3 +438,24 @@ fn numbers_of_a_chosen_period_are_shown_with_their_jobs() {
     let bound = signed_in(&site, &["bound", "--scope", "read", "--caller", "ann"]);
     assert_eq!(send(&site, "GET", "/stats", &bound, "").status, 403);
 }
+
+#[test]
+fn pages_of_an_actor_and_of_a_queue_have_the_jobs_that_ended() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let _actor = site.hero.actor("osis-default-1").start();
+    for (name, priority) in [("plain", "1"), ("last", "2")] {
+        let job = ["exec", "-t", "osis", "--name", name, "--priority", priority, "-e", "1"];
+        site.hero.run(&job).code(0);
+    }
+    let cookie = signed_in(&site, OPERATOR);
+    for (path, has_plain, has_last) in [
+        ("/actors/osis:default:1", true, true),
+        ("/queues/type:osis", true, false),
+        ("/queues/type:osis:prio:2", false, true),
+    ] {
+        let page = send(&site, "GET", path, &cookie, "").body;
+        let has = |name: &str| page.contains(&format!(">{name}<"));
+        assert_eq!((has("plain"), has("last")), (has_plain, has_last), "{path}: {page}");
+    }
+}

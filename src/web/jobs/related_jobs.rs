@@ -23,10 +23,7 @@ pub(in crate::web) async fn of_actor(
     now: &SiteSnapshot,
     actor: &ActorId,
 ) -> PageResult<Markup> {
-    let name = actor.to_string();
-    let own = |job: &JobSummary| job.fields.get("actor").is_some_and(|actor| *actor == name);
-    let filter = JobFilter::of([("type", actor.script_type.as_str())]);
-    of(visit, now, (&filter, &RAN), own).await
+    of(visit, now, ("actor", &actor.to_string()), &RAN).await
 }
 
 pub(in crate::web) async fn of_machine(
@@ -34,9 +31,7 @@ pub(in crate::web) async fn of_machine(
     now: &SiteSnapshot,
     machine: &MachineDocument,
 ) -> PageResult<Markup> {
-    let is_own = |name: &String| machine.actors.iter().any(|of| of.actor == *name);
-    let own = |job: &JobSummary| job.fields.get("actor").is_some_and(is_own);
-    of(visit, now, (&JobFilter::of([("host", machine.host.as_str())]), &RAN), own).await
+    of(visit, now, ("host", &machine.host), &RAN).await
 }
 
 pub(in crate::web) async fn of_queue(
@@ -44,14 +39,12 @@ pub(in crate::web) async fn of_queue(
     now: &SiteSnapshot,
     queue: &Queue,
 ) -> PageResult<Markup> {
-    let own = |job: &JobSummary| job.queue().as_ref() == Some(queue);
     let sections = [
         ("Waiting jobs", "No job waits.", &[JobStatus::Dispatched][..]),
         ("Running jobs", "No job runs.", &[JobStatus::Started][..]),
         ("Last hour", "No job of it ended.", &ENDED[..]),
     ];
-    let filter = JobFilter::of([("type", queue.target.script_type().as_str())]);
-    of(visit, now, (&filter, &sections), own).await
+    of(visit, now, ("queue", &queue.to_string()), &sections).await
 }
 
 const RAN: [SectionOfJobs; 2] = [
@@ -66,15 +59,15 @@ type SectionOfJobs<'a> = (&'a str, &'a str, &'a [JobStatus]);
 async fn of(
     visit: &Visit,
     now: &SiteSnapshot,
-    (filter, sections): (&JobFilter, &[SectionOfJobs<'_>]),
-    own: impl Fn(&JobSummary) -> bool,
+    own: (&str, &str),
+    sections: &[SectionOfJobs<'_>],
 ) -> PageResult<Markup> {
     let mut shown = Vec::new();
     let (links, at) = (visit.links(), now.snapshot.at);
     let table = JobRows { links, now: at, picks: false, died: false };
     for (title, nothing, states) in sections {
         let is_of_ended = states.contains(&JobStatus::Finished);
-        let filter = filter.clone();
+        let filter = JobFilter::of([own]);
         let filter = if is_of_ended { filter.with("ended_since", HISTORY) } else { filter };
         let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, at)
             .map_err(|error| PageError::wrong(error.to_string()))?;
@@ -84,7 +77,7 @@ async fn of(
             budget: Some(ListQuery::BUDGET),
             ..query
         };
-        let sees = |job: &JobSummary| own(job) && visit.sees(job);
+        let sees = |job: &JobSummary| visit.sees(job);
         let found = visit.site.client.find_jobs(&query, &search, sees).await?;
         let jobs: Vec<JobDoc> = found.items.iter().map(JobDoc::from).collect();
         shown.push(html! {
