@@ -84,6 +84,7 @@ impl PageError {
             StatusCode::FORBIDDEN => code::NOT_PERMITTED,
             StatusCode::NOT_FOUND => code::NOT_FOUND,
             StatusCode::CONFLICT => code::CONFLICT,
+            StatusCode::UNPROCESSABLE_ENTITY => code::JOB_FAILED,
             _ => code::INTERNAL,
         };
         let error = RpcError::new(code, self.text.clone());
@@ -139,6 +140,7 @@ impl From<RpcError> for PageError {
             code::UNAUTHENTICATED => Self::unknown(),
             code::CONFLICT => Self::new(StatusCode::CONFLICT, "Not done", text),
             code::INVALID_PARAMS => Self::wrong(text),
+            code::JOB_FAILED => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "The job failed", text),
             _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, "Failed", text),
         }
     }

@@ -190,6 +190,11 @@ fn curl_waits_for_the_end_of_a_job_that_was_submitted_before() {
     let _actor = site.hero.actor("bash-default-1").start();
     assert_eq!(document(&get("/jobs/a?wait=60"))["status"], "finished");
     assert_eq!(text(&get("/jobs/a/output")), "done");
+    site.hero.run(&["exec", "-t", "bash", "--id", "b", "-e", "exit 3"]).code(3);
+    let failed = document(&get("/jobs/b/output"));
+    assert_eq!(failed["error"]["code"], -32005, "{failed}");
+    let status = curl(&site, &token, &["-w", "%{http_code}", "-o", "/dev/null"], "/jobs/b/output");
+    assert_eq!(text(&status), "422");
 }
 
 #[test]
