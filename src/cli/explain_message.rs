@@ -11,8 +11,10 @@ use crate::proto::text::shown;
 
 /// The page of all messages. A test compares it with the source.
 const PAGE: &str = include_str!("../../docs/messages.md");
-/// A message is recognized by as many characters of its own, or the text by as many of a message.
-const LEN_MIN: usize = 6;
+/// A message is recognized by as many characters of its own.
+const OWN_LEN_MIN: usize = 6;
+/// A part of a message has as many.
+const PART_LEN_MIN: usize = 4;
 
 /// Say what a warning or an error of the journal means, and what to do
 #[derive(Debug, Args)]
@@ -39,8 +41,8 @@ impl ExplainMessage {
         let found = explanations(&text);
         if found.is_empty() {
             let message = format!(
-                "no warning or error of this version has the text {}: shorten it to the words between names and numbers, or \
-                 see docs/messages.md; journalctl shows which program logged a line",
+                "no warning or error of this version has the text `{}`: give at least {PART_LEN_MIN} characters, of the words \
+                 between names and numbers, or see docs/messages.md; journalctl shows which program logged a line",
                 shown(&text)
             );
             return Err(Error::new(Exit::NotFound, message));
@@ -62,25 +64,27 @@ impl Explanation {
     }
 
     /// Returns how many characters of the message the text has in order, if it has all, or how many the message has of it.
+    /// `text` is in small letters.
     fn match_len(&self, text: &str) -> Option<usize> {
+        let message = self.message.to_lowercase();
         let (mut rest, mut len) = (text, 0);
-        for part in self.message.split('…').map(str::trim) {
+        for part in message.split('…').map(str::trim) {
             let Some(at) = rest.find(part) else {
-                return self.message.contains(text).then_some(text.len());
+                let is_part = text.len() >= PART_LEN_MIN && message.contains(text);
+                return is_part.then_some(text.len());
             };
             rest = &rest[at + part.len()..];
             len += part.len();
         }
-        Some(len)
+        Some(len).filter(|len| *len >= OWN_LEN_MIN)
     }
 }
 
 /// Returns the rows whose message the text is, those that have most of it.
 fn explanations(text: &str) -> Vec<Explanation> {
-    let text = text.trim();
-    let mut found: Vec<(usize, Explanation)> = rows()
-        .filter_map(|row| Some((row.match_len(text).filter(|len| *len >= LEN_MIN)?, row)))
-        .collect();
+    let text = text.trim().to_lowercase();
+    let mut found: Vec<(usize, Explanation)> =
+        rows().filter_map(|row| Some((row.match_len(&text)?, row))).collect();
     let most = found.iter().map(|(len, _)| *len).max();
     found.retain(|(len, _)| Some(*len) == most);
     found.into_iter().map(|(_, row)| row).collect()
@@ -118,14 +122,16 @@ mod tests {
 
     #[test]
     fn part_of_a_message_is_enough_and_a_stray_word_is_not() {
-        assert_eq!(messages_of("lost the lease"), ["lost the lease: stopping its jobs"]);
+        assert_eq!(messages_of("Lost the lease"), ["lost the lease: stopping its jobs"]);
+        assert!(messages_of("lease").contains(&"lost the lease: stopping its jobs"));
         assert_eq!(messages_of("of"), [""; 0]);
         assert_eq!(messages_of("kernel: oops, a fault of another program"), [""; 0]);
     }
 
     #[test]
     fn every_row_with_words_of_its_own_explains_its_message() {
-        let has_words = |row: &Explanation| row.message.replace(['…', ' '], "").len() >= LEN_MIN;
+        let has_words =
+            |row: &Explanation| row.message.replace(['…', ' '], "").len() >= OWN_LEN_MIN;
         for row in rows().filter(has_words) {
             let line = row.message.replace('…', "x");
             let found = messages_of(&line);
