@@ -114,7 +114,7 @@ fn headline(now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Mark
     if filter.is_of_dead() {
         return html! {
             @if let Some(number) = now.dead() { (things(number, "job")) } @else { "Jobs" }
-            " used up their attempts. Each keeps its script until it is retried, deleted or expired."
+            " with all attempts used up. The script is kept until the job is retried, deleted or expired."
         };
     }
     let order = "the latest change first";

@@ -13,7 +13,7 @@ pub(super) const KINDS_MAX: usize = 50;
 pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
     let (kinds, shown) = (found.kinds as u64, found.groups.len() as u64);
     html! {
-        (count(found.jobs)) " failed jobs by their errors, without numbers, ids, paths and quoted texts"
+        (things(found.jobs, "failed job")) " by error, without numbers, ids, paths and quoted texts"
         @if kinds > shown { ", the " (count(shown)) " most frequent of " (count(kinds)) " kinds" }
         @if !found.complete { ", among the latest " (count(found.searched as u64)) }
     }
