@@ -5,7 +5,7 @@ use maud::{Markup, Render, html};
 use super::input::given;
 use super::list::empty;
 
-/// What a table takes of each item.
+/// A function that returns a part of the row of an item.
 type OfItem<'a, T, R> = Box<dyn Fn(&T) -> R + 'a>;
 
 struct TableColumn<'a, T> {
