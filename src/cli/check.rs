@@ -111,7 +111,10 @@ impl Check {
             lines.push("redis: tells at once of jobs that programs push".to_owned());
         }
         lines.extend(shards.iter().flat_map(ShardsCheck::lines));
-        lines.iter().try_for_each(|line| output::line(line))?;
+        // The values alone are a file.
+        for line in &lines {
+            if self.show { output::note(line) } else { output::line(line)? }
+        }
         verdict(config, unit)
     }
 }
