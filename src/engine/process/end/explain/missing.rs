@@ -21,7 +21,8 @@ const BLOCK: &str = "# /// script";
 /// The variable with the folders in which `require` of node searches for packages.
 const NODE_MODULES: &str = "NODE_PATH";
 /// The error of Python, with the first part of the name of the module and its further parts.
-const NO_MODULE: &str = r"^ModuleNotFoundError: No module named '([0-9A-Za-z_]{1,100})(\.[^']*)?'";
+const NO_MODULE: &str =
+    r"^ModuleNotFoundError: No module named '([0-9A-Za-z_]{1,100})(\.[0-9A-Za-z_.]{1,200})?'";
 /// The error of node, with how it was asked for the package, and its name without the path in it.
 const NO_PACKAGE: &str = r"(?-u)^Error(: Cannot find module| \[ERR_MODULE_NOT_FOUND\]: Cannot find package) '(@[\w.-]{1,100}/[\w-][\w.-]{0,100}|[\w-][\w.-]{0,200})['/]";
 
@@ -38,9 +39,12 @@ impl ModuleFolders<'_> {
     /// Returns the note about the module that a failed script in Python missed; `source` is its text.
     pub(in crate::process) fn missing_module(&self, stderr: &str, source: &str) -> Option<String> {
         let found = last_found(NO_MODULE, stderr)?;
-        let (name, is_within) = (&found[1], found.get(2).is_some());
-        // Of a part of a package, Python has found the package.
-        if let Some(found) = self.found(name).filter(|_| !is_within) {
+        let name = &found[1];
+        if let Some(part) = found.get(2) {
+            let part = part.as_str();
+            return Some(format!("note: Python has found {name}, and in it no {name}{part}"));
+        }
+        if let Some(found) = self.found(name) {
             return Some(format!("note: {found}"));
         }
         let how = if source.lines().any(|line| line.trim_end() == BLOCK) {
@@ -179,7 +183,7 @@ mod tests {
     #[test]
     fn a_missing_module_is_reported_with_the_lines_that_install_a_package() {
         let line = "Traceback (most recent call last):\n  File \"x\", line 1\n\
-                    ModuleNotFoundError: No module named 'requests.adapters'\n";
+                    ModuleNotFoundError: No module named 'requests'\n";
         let hint = note(line, "import requests.adapters", &[]).expect("a note");
         assert!(hint.contains("no module requests; the lines `# /// script`"), "{hint}");
         assert!(!hint.contains("[\"requests\"]"), "the package may be a stranger's: {hint}");
@@ -199,7 +203,7 @@ mod tests {
         assert!(hint.contains(&read) && !hint.contains("PACKAGE"), "{hint}");
         let part = "ModuleNotFoundError: No module named 'company.part'\n";
         let hint = note(part, "", &[(MODULES, path)]).expect("a note");
-        assert!(!hint.contains("hides"), "it has the package: {hint}");
+        assert_eq!(hint, "note: Python has found company, and in it no company.part");
         let hint = note(line, "", &[(INPUT, path)]).expect("a note");
         assert!(hint.contains("company is among the input files"), "{hint}");
     }
