@@ -172,8 +172,9 @@ struct PreparedUnit {
 
 /// Prepares the role with its slice of the configuration.
 fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Error> {
-    let set =
-        |store: Store| store.of_jobs(&config.job).beside(config.supervisor.served_legacy_queues());
+    let set = |store: Store| {
+        store.of_jobs(&config.job).with_legacy_queues(config.supervisor.served_legacy_queues())
+    };
     let system = Shards::open(&config.redis, set)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     let home = system.home();

@@ -87,14 +87,15 @@ impl RunningSupervisor {
         counts[place].begin();
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
-        let hears = Arc::new(Notify::new());
-        let (pushed, settings, ready) = (store.clone(), of.settings.clone(), Arc::clone(&hears));
+        let listening = Arc::new(Notify::new());
+        let (pushed, settings, ready) =
+            (store.clone(), of.settings.clone(), Arc::clone(&listening));
         duties.spawn(async move {
             let rules = || AdoptionRules::from(&settings.borrow().job);
             adopt_what_is_pushed(&pushed, rules, &ready).await;
         });
-        // Who pushes once it is ready is heard.
-        drop(tokio::time::timeout(BEAT, hears.notified()).await);
+        // No push is missed once it is ready.
+        drop(tokio::time::timeout(BEAT, listening.notified()).await);
         info!("ready: {} duties{of_shard}", duties.len());
         let report = reports.of(place);
         report(ServiceReport::Ready);

@@ -51,7 +51,7 @@ impl Handover {
         }
     }
 
-    /// Tells a boot when a task is kept for its shard.
+    /// Notifies a boot when a task is reserved for its shard.
     pub(super) fn tell(&mut self, shard: usize, kept: &Arc<Notify>) {
         self.kept[shard] = Arc::clone(kept);
     }

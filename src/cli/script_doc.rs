@@ -152,7 +152,7 @@ impl LuaText {
         let keys = Keys::new(config.redis.namespace.clone())
             .with_events(config.job.events)
             .with_replies(config.job.reply_format)
-            .beside(config.supervisor.served_legacy_queues())
+            .with_legacy_queues(config.supervisor.served_legacy_queues())
             .map_err(|name| Error::new(Exit::Config, format!("illegal legacy queue `{name}`")))?;
         let scripts = lua_sources(&keys);
         let Some(name) = &self.name else {

@@ -72,15 +72,15 @@ impl Client {
         actor: &ActorId,
         message: &Control,
     ) -> Result<Vec<UnreachedShard>> {
-        let untold = self.tell_shards(actor, message).await?;
+        let unreached = self.tell_shards(actor, message).await?;
         let what = match message {
             Control::Drain => "actor.drain",
             Control::Resume => "actor.resume",
             Control::Shutdown => "actor.stop",
-            _ => return Ok(untold),
+            _ => return Ok(unreached),
         };
         self.note(what, actor).await;
-        Ok(untold)
+        Ok(unreached)
     }
 
     pub(super) async fn tell_shards(
@@ -92,7 +92,7 @@ impl Client {
             only.send_to_actor(actor, message).await?;
             return Ok(Vec::new());
         }
-        let Reached { answers, away: mut untold } = self.ask_for_actors(actor).await?;
+        let Reached { answers, away: mut unreached } = self.ask_for_actors(actor).await?;
         let is_live = |live: &[PresenceOf]| live.iter().any(|of| of.actor == *actor);
         let is_anywhere = answers.iter().any(|(_, live)| is_live(live));
         let mut of_processes: BTreeMap<String, Vec<&Store>> = BTreeMap::new();
@@ -107,15 +107,15 @@ impl Client {
             of_processes.entry(process).or_default().push(store);
         }
         let processes = of_processes.len();
-        let told = of_processes.into_values().map(|shards| tell_one(shards, actor, message));
+        let told = of_processes.into_values().map(|shards| notify_one(shards, actor, message));
         let failed: Vec<UnreachedShard> = join_all(told).await.into_iter().flatten().collect();
         if failed.len() == processes
             && let Some(first) = failed.first()
         {
             return Err(first.error.clone().into());
         }
-        untold.extend(failed);
-        Ok(untold)
+        unreached.extend(failed);
+        Ok(unreached)
     }
 
     /// Asks each shard for its live actors of the type of one. It fails if no shard answers.
@@ -164,7 +164,7 @@ impl Client {
             // It may be on a shard that does not answer.
             return Err(away.into_iter().next().map_or_else(
                 || ClientError::NoSuchActor(actor.clone()),
-                |untold| untold.error.into(),
+                |unreached| unreached.error.into(),
             ));
         }
         self.send_to_actor(actor, message).await
@@ -191,20 +191,20 @@ impl Client {
     }
 }
 
-/// Tells an actor something on the first of these shards that takes it; returns the last if none does.
-async fn tell_one(
+/// Notifies an actor on the first of these shards that takes it; returns the last if none does.
+async fn notify_one(
     shards: Vec<&Store>,
     actor: &ActorId,
     message: &Control,
 ) -> Option<UnreachedShard> {
-    let mut untold = None;
+    let mut unreached = None;
     for store in shards {
         match store.send_to_actor(actor, message).await {
             Ok(()) => return None,
-            Err(error) => untold = Some(UnreachedShard { shard: store.shard(), error }),
+            Err(error) => unreached = Some(UnreachedShard { shard: store.shard(), error }),
         }
     }
-    untold
+    unreached
 }
 
 /// Adds the presence of an actor on another shard. Its running jobs add up; its tasks do not, since the same tasks run the

@@ -278,7 +278,7 @@ impl Client {
 }
 
 impl Client {
-    /// Tells a job an event with a value of JSON, or none. Returns whether the job waited for it; if not, it is kept
+    /// Sends an event with a value of JSON, or none, to a job. Returns whether the job waited for it; if not, it is stored
     /// for the next wait of the job.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Client {
         Err(ClientError::wrong_state("tell", id, status))
     }
 
-    /// Tells a job an event as [`Client::tell_job`] does, and returns what the job makes of it.
+    /// Sends an event to a job as [`Client::tell_job`] does. Returns whether the job got it, it is stored for the next wait, or why not.
     ///
     /// # Errors
     /// [`ClientError::Invalid`] for a name or a value that is not legal; [`ClientError::Store`].

@@ -148,7 +148,7 @@ impl Client {
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn open(config: &Config) -> Result<Self> {
         let shards = Shards::open(&config.redis, |store| {
-            store.of_jobs(&config.job).beside(config.supervisor.served_legacy_queues())
+            store.of_jobs(&config.job).with_legacy_queues(config.supervisor.served_legacy_queues())
         })?;
         let scope = (!config.amqp.url.is_empty()).then(|| config.amqp.scope().into());
         Ok(Self { broker_scope: scope, ..Self::on(&shards, config.job.clone()) })

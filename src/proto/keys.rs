@@ -357,9 +357,12 @@ mod tests {
         };
         assert_eq!(keys.legacy_stops(&queue("hero:job:actor_queue:v")), "hero:stop_queue:v");
         assert!(keys.lua().ends_with("local LEGACY = false\n"));
-        assert_eq!(keys.clone().beside(&[queue("nonsense")]).err().as_deref(), Some("nonsense"));
-        let beside = keys.beside(&[queue("hero:work_queue:w1")]).expect("legal");
-        assert!(beside.lua().contains(
+        assert_eq!(
+            keys.clone().with_legacy_queues(&[queue("nonsense")]).err().as_deref(),
+            Some("nonsense")
+        );
+        let served = keys.with_legacy_queues(&[queue("hero:work_queue:w1")]).expect("legal");
+        assert!(served.lua().contains(
             "{ { list = 'hero:work_queue:w1', type = 'osis', group = 'io', instance = '' } }"
         ));
     }

@@ -269,7 +269,7 @@ impl SocketServer {
         })
     }
 
-    /// Tells the client why, and waits for its own end.
+    /// Notifies the client of the reason, and waits until it is closed.
     async fn close(&mut self, code: u16, reason: &str) {
         let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
         let frame = CloseFrame { code, reason: reason.into() };

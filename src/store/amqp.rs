@@ -174,7 +174,7 @@ impl Store {
         self.keys.amqp_bell(scope)
     }
 
-    /// Tells the brokers of a node, or of all nodes, to end.
+    /// Requests the shutdown of the brokers of a node, or of all nodes.
     pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<()> {
         let (doing, arguments) = ("telling brokers to end", (scope, node.unwrap_or("*")));
         self.run_script::<String>(doing, &self.scripts.amqp_shutdown, arguments).await.map(drop)

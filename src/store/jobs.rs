@@ -327,7 +327,7 @@ pub enum TellOutcome {
 }
 
 impl Store {
-    /// Tells a job an event: a JSON object without its time. `names` are of the person or program that tells it.
+    /// Sends an event, a JSON object without its time, to a job. `names` are of its sender.
     pub async fn tell(
         &self,
         id: &JobId,

@@ -84,11 +84,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if one has an illegal name.
-    pub fn beside(self, legacy: &[LegacyQueue]) -> Result<Self> {
+    pub fn with_legacy_queues(self, legacy: &[LegacyQueue]) -> Result<Self> {
         if legacy.is_empty() || self.shard != Shard::HOME {
             return Ok(self);
         }
-        let keys = Keys::clone(&self.keys).beside(legacy).map_err(|name| {
+        let keys = Keys::clone(&self.keys).with_legacy_queues(legacy).map_err(|name| {
             let form = Keys::LEGACY_FORM;
             StoreError::Settings(format!(
                 "the legacy queue `{}` must be one of {form}",

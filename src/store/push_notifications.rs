@@ -193,11 +193,11 @@ fn forget_if_many<K, V>(remembered: &mut HashMap<K, V>) {
 }
 
 /// Adopts what programs push, as soon as they do, until the future is dropped. Where Redis does not report, it
-/// looks at the lists again and again. `hears` is notified once no push is missed any more.
+/// looks at the lists again and again. `listening` is notified once no push is missed any more.
 pub async fn adopt_what_is_pushed(
     store: &Store,
     rules: impl Fn() -> AdoptionRules,
-    hears: &Notify,
+    listening: &Notify,
 ) {
     let (mut backoff, mut is_refused) = (Backoff::default(), false);
     loop {
@@ -205,7 +205,7 @@ pub async fn adopt_what_is_pushed(
             Ok(bell) => {
                 backoff.succeeded();
                 is_refused = false;
-                hears.notify_one();
+                listening.notify_one();
                 listen(store, bell, &rules).await
             }
             Err(error) if error.is_outage() => Err(error),
@@ -219,7 +219,7 @@ pub async fn adopt_what_is_pushed(
                         CHECK_EVERY.as_millis()
                     );
                 }
-                hears.notify_one();
+                listening.notify_one();
                 look_again_and_again(store, &rules).await
             }
         };
@@ -275,7 +275,7 @@ async fn look_again_and_again(store: &Store, rules: &impl Fn() -> AdoptionRules)
 }
 
 impl Store {
-    /// Tells whether Redis tells of pushes by plain commands: the reason if it does not.
+    /// Returns the reason why Redis does not report pushes by plain commands, if it does not.
     pub async fn receives_push_notifications(&self) -> Result<Option<String>> {
         match PushNotifications::hang(self).await {
             Ok(_) => Ok(None),

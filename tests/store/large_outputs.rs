@@ -332,7 +332,7 @@ async fn jobs_of_older_programs_keep_their_outputs_in_the_hash() {
         group: "default".parse().expect("legal"),
         instance: None,
     };
-    world.store = world.store.clone().beside(&[queue]).expect("legal");
+    world.store = world.store.clone().with_legacy_queues(&[queue]).expect("legal");
     ended(&world, &life, job("a"), large()).await;
     assert_eq!(world.field("a", "output"), Some(large()));
     assert!(world.redis.all("OUTPUT").is_empty());

@@ -208,7 +208,7 @@ impl Jobs {
         taken.map(|(run, work)| RunningRequest { run: Arc::clone(run), work }).collect()
     }
 
-    /// Tells a session that it has a call. The script of one that has just been claimed finds the call by itself.
+    /// Notifies a session of a call. The script of one that has just been claimed finds the call by itself.
     pub(super) fn call_came(&self, id: &JobId) {
         self.running.get(id).into_iter().for_each(|run| run.log.requests.call_came());
     }

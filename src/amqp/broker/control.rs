@@ -94,7 +94,7 @@ pub(super) async fn request(
     Ok(json!({ "shutdown": node.map_or("all", Node::as_str) }))
 }
 
-/// Tells the brokers of a node, or of all nodes, to end: writes the order and wakes every process.
+/// Shuts down the brokers of a node, or of all nodes: writes the request and wakes every process.
 pub async fn end_brokers(
     store: &Store,
     link: &Link,

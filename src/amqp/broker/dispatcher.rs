@@ -161,14 +161,14 @@ impl Dispatcher {
             let span = shared.span_of(&message);
             match served {
                 Ok(Served::Shutdown) => match control::check(&shared, &message, is_old) {
-                    Ok(()) => self.beside(async move |shared, pool| {
+                    Ok(()) => self.spawn(async move |shared, pool| {
                         let answer = control::request(&shared, &message).await;
                         shared.settle(&delivery, &message, &pool.work, answer).await;
                         control::read_orders(&shared).await;
                     }),
                     Err(failure) => self.refuse(delivery, Some(message), None, failure),
                 },
-                Ok(Served::BuiltIn(name)) => self.beside(async move |shared, pool| {
+                Ok(Served::BuiltIn(name)) => self.spawn(async move |shared, pool| {
                     shared.serve_built_in(name, (&delivery, &message), span, &pool.work).await;
                 }),
                 Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
@@ -202,8 +202,8 @@ impl Dispatcher {
         AmqpMessage::parse(delivered, self.shared.settings.amqp.message_size_max)
     }
 
-    /// Serves a message beside the others.
-    fn beside<F>(&mut self, serve: impl FnOnce(Arc<Shared>, Arc<Pool>) -> F)
+    /// Serves a message concurrently with the others.
+    fn spawn<F>(&mut self, serve: impl FnOnce(Arc<Shared>, Arc<Pool>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -225,7 +225,7 @@ impl Dispatcher {
         if let Some(message) = &message {
             self.shared.end_span(span, message, None, Some(&failure));
         }
-        self.beside(async move |shared, pool| {
+        self.spawn(async move |shared, pool| {
             shared.refuse(&delivery, message.as_ref(), &pool.work, failure).await;
         });
     }
@@ -240,7 +240,7 @@ impl Dispatcher {
                     taken.delivery.ack().await;
                     self.shared.note_job(&id, &taken.message, taken.span);
                 }
-                Ok(None) => self.beside(async move |shared, pool| {
+                Ok(None) => self.spawn(async move |shared, pool| {
                     shared.serve_repeat(taken, &pool.work).await;
                 }),
                 Err(failure) => {
@@ -252,7 +252,7 @@ impl Dispatcher {
 
     /// Runs a job, and acknowledges its message at its end.
     fn run_job(&mut self, mut taken: Repeat, job: Job) {
-        self.beside(async move |shared, pool| {
+        self.spawn(async move |shared, pool| {
             let Some(submitted) = shared.submit_awaited(&job).await else { return };
             let span = taken.span.take();
             let Repeat { delivery, message, .. } = &taken;

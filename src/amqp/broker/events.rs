@@ -308,7 +308,7 @@ async fn publish(shared: &Shared, record: &LogRecord) -> Result<(), LinkError> {
     shared.link.publish(out).await
 }
 
-/// Tells Redis how many events wait in the spool, if that has changed.
+/// Reports to Redis how many events wait in the spool, if that has changed.
 pub(super) async fn note_spooled(shared: &Shared) {
     let (number, noted) = (
         shared.counts.spooled.load(Ordering::Relaxed),

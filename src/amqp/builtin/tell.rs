@@ -19,7 +19,7 @@ struct EventFor {
     data: Value,
 }
 
-/// Tells the job of a message its event. A second delivery of it changes nothing. A message has no name that a wait
+/// Sends the event of a message to its job. A second delivery of it changes nothing. A message has no name that a wait
 /// could ask for by `who`.
 pub(super) async fn serve(client: &Client, message: &AmqpMessage) -> Result<Value, MessageFailure> {
     let given = EventFor::deserialize(&message.data)

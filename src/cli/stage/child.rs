@@ -172,7 +172,7 @@ fn read_from(file: &Path, begin: SeekFrom) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Tells a person after a while why the end takes its time.
+/// Reports after a while why the shutdown takes long.
 pub(super) async fn tell_of_drain(time: Duration) -> Infallible {
     tokio::time::sleep(QUIET_DRAIN).await;
     let time = format_duration(time);

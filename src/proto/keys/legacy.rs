@@ -8,7 +8,7 @@ impl Keys {
     ///
     /// # Errors
     /// The first name that is not one of [`Keys::LEGACY_FORM`].
-    pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, String> {
+    pub fn with_legacy_queues(mut self, legacy: &[LegacyQueue]) -> Result<Self, String> {
         let is_legal = |queue: &&LegacyQueue| self.is_legacy_pattern(&queue.legacy);
         if let Some(illegal) = legacy.iter().find(|queue| !is_legal(queue)) {
             return Err(illegal.legacy.clone());

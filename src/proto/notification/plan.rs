@@ -67,7 +67,7 @@ impl MessagePlan {
         self.messages.insert(planned.message.id.clone(), planned);
     }
 
-    /// Tells an event by a notification. `place` is unique to the event: the id of a message that it begins is made
+    /// Adds an event to a notification. `place` is unique to the event: the id of a message that it begins is made
     /// of it, so that each reader of the stream makes the same.
     pub fn tell(
         &mut self,

@@ -92,7 +92,7 @@ impl SharedFeed {
         self.news.send_replace(());
     }
 
-    /// Tells the followers why nothing can be read, once.
+    /// Notifies the followers why nothing can be read, once.
     pub(super) fn trouble(&self, reason: &str) {
         if self.content().problem.as_deref() != Some(reason) {
             self.change(|content| content.problem = Some(reason.into()));

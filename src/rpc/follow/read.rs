@@ -28,7 +28,7 @@ pub(super) async fn read(client: &Client, topic: &FollowTopic, feed: &SharedFeed
     }
 }
 
-/// Tells why nothing can be read. Returns once another attempt makes sense.
+/// Reports why nothing can be read. Returns once another attempt makes sense.
 async fn trouble(client: &Client, feed: &SharedFeed, error: &ClientError) {
     feed.trouble(&error.to_string());
     let is_away = matches!(error, ClientError::Store(error) if error.is_transient());
