@@ -38,7 +38,7 @@ pub async fn submit_and_follow(client: &Client) -> Result<(Vec<String>, String),
     let job = client.submit_awaited(job.build()?, &JobFiles::default()).await?;
 
     let mut log = Vec::new();
-    let mut follower = client.follow_job_logs(&job.id);
+    let mut follower = client.logs().follow(&job.id);
     while let Some(lines) = follower.next().await? {
         log.extend(lines.into_iter().map(|line| line.line));
     }

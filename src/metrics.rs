@@ -73,12 +73,12 @@ impl Metrics {
         states.extend(unused.into_iter().map(TypeState::unused));
         states.sort_by(|one, other| one.script_type.cmp(&other.script_type));
         let types: Vec<ScriptType> = states.iter().map(|of| of.script_type.clone()).collect();
-        let counters = client.counters_of(&types).await?;
+        let counters = client.stats().counters_of(&types).await?;
         metrics.counters = types.into_iter().zip(counters).collect();
         // An access list of an older version does not permit the key.
-        metrics.notifications = client.notification_counts().await.unwrap_or_default();
+        metrics.notifications = client.notifications().counts().await.unwrap_or_default();
         // Nor would a key of a wrong type be a reason to report nothing else.
-        metrics.dropped_spans = client.dropped_spans().await.unwrap_or_default();
+        metrics.dropped_spans = client.system().dropped_spans().await.unwrap_or_default();
         Ok(metrics)
     }
 

@@ -255,7 +255,7 @@ impl LogCollection {
     }
 
     async fn ask(&self, ask: Ask) -> Result<Answer, ObjectError> {
-        let answer = self.client.objects(&self.context, ask, &self.objects).await;
+        let answer = self.client.objects().list(&self.context, ask, &self.objects).await;
         answer.map_err(|error| match error {
             ClientError::Object(error) => error,
             other => ObjectError::Unavailable(other.to_string()),

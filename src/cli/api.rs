@@ -136,7 +136,7 @@ impl ApiMethods {
     /// Returns the time that words such as `yesterday` are read at: of Redis, or of this machine.
     pub(super) async fn now(&self) -> Result<Timestamp, Error> {
         match self {
-            Self::Local { context, .. } => Ok(context.client.now().await?),
+            Self::Local { context, .. } => Ok(context.client.system().now().await?),
             Self::Remote(_) => Ok(Timestamp::now()),
         }
     }

@@ -209,7 +209,8 @@ fn running(config: &Config) -> Result<Vec<String>, Error> {
 /// Returns why Redis does not tell this login of jobs that programs push, and what follows.
 fn silence(config: &Config) -> Result<Option<String>, Error> {
     let client = Client::with(&config.redis.of_shard(Shard::HOME), config.job.clone())?;
-    let reason = super::block_on(async { Ok(client.receives_push_notifications().await?) })?;
+    let reason =
+        super::block_on(async { Ok(client.system().receives_push_notifications().await?) })?;
     Ok(reason.map(|reason| {
         format!(
             "redis does not tell this login of jobs that programs push ({reason}): a daemon with this login looks \

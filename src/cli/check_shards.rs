@@ -118,7 +118,7 @@ fn served(redis: &RedisConfig) -> String {
 pub(super) fn state_of(config: &Config, redis: &RedisConfig) -> Result<RedisState, Error> {
     let client = Client::with(redis, config.job.clone())?;
     let (state, wrong) = super::block_on(async {
-        Ok((client.redis_state(true).await?, client.wrong_types().await?))
+        Ok((client.system().redis_state(true).await?, client.system().wrong_types().await?))
     })?;
     if !wrong.is_empty() {
         return Err(Error::new(Exit::Data, wrong.join("\n")));
@@ -153,7 +153,7 @@ pub(super) fn state_soon(
     const PATIENCE: Duration = Duration::from_secs(1);
     let client = Client::with(redis, config.job.clone())?;
     super::block_on(async {
-        let state = tokio::time::timeout(PATIENCE, client.redis_state(false)).await;
+        let state = tokio::time::timeout(PATIENCE, client.system().redis_state(false)).await;
         let silent = |_| Err(format!("redis at {} does not answer", redis.redacted_url()));
         Ok(state.map_or_else(silent, |state| state.map_err(|error| error.to_string())))
     })

@@ -109,21 +109,21 @@ async fn values(
             page.items.iter().map(|job| job.id.to_string()).collect()
         }
         ValueKind::Graphs => {
-            let page = client()?.graphs(VALUES_MAX, None).await?;
+            let page = client()?.graphs().list(VALUES_MAX, None).await?;
             page.items.iter().map(|graph| graph.id.to_string()).collect()
         }
         ValueKind::Queues => {
-            let queues = client()?.list_queues().await?;
+            let queues = client()?.queues().list().await?;
             queues.iter().take(VALUES_MAX).map(|of| of.queue.to_string()).collect()
         }
         ValueKind::Scripts => {
-            let scripts = client()?.published_scripts().await?;
+            let scripts = client()?.scripts().list().await?;
             scripts.iter().map(|(name, _)| name.to_string()).collect()
         }
         ValueKind::Parameters => {
             let used = script.and_then(|script| script.parse().ok());
             let Some(used) = used else { return Ok(Vec::new()) };
-            let found = client()?.published_script(&used).await?;
+            let found = client()?.scripts().get(&used).await?;
             let params = found.of.definition.params.unwrap_or_default();
             // As the option takes it, up to the value.
             let completed = |(name, of): (&String, &Parameter)| match of.kind {
@@ -133,7 +133,7 @@ async fn values(
             params.0.iter().map(completed).collect()
         }
         ValueKind::Cron => {
-            let crontab = client()?.whole_crontab(&config.crontab()).await?;
+            let crontab = client()?.cron().crontab(&config.crontab()).await?;
             crontab.entries.iter().map(|entry| entry.name.to_string()).collect()
         }
     })

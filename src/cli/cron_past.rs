@@ -82,17 +82,17 @@ impl CronHistory {
 impl Backfill {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let now = client.now().await?;
+        let now = client.system().now().await?;
         let since = self.zone.read("--since", &self.since, now)?;
         let until = self.zone.read_given("--until", self.until.as_ref(), now)?.unwrap_or(now);
         let period = BackfillPeriod { since, until, only_missing: self.only_missing };
         let crontab = global.config()?.crontab();
         if self.dry_run || !self.yes {
-            let times = client.firings_within(&crontab, &self.name, &period).await?;
+            let times = client.cron().firings_within(&crontab, &self.name, &period).await?;
             if !self.dry_run {
                 return Err(unconfirmed(&self.name, &times));
             }
-            let crontab = client.whole_crontab(&crontab).await?;
+            let crontab = client.cron().crontab(&crontab).await?;
             let zone = zone_of_entry(&crontab, &self.name);
             let line = |at: &Timestamp| [with_offset(&at.to_string(), &zone), "\n".to_owned()];
             return global.print(
@@ -100,7 +100,7 @@ impl Backfill {
                 || times.iter().flat_map(line).collect(),
             );
         }
-        let done = client.backfill(&crontab, &self.name, &period).await?;
+        let done = client.cron().backfill(&crontab, &self.name, &period).await?;
         global.print(|| json!({ "firings": done }), || table(&done).show(global.look()))
     }
 }

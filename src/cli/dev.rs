@@ -130,7 +130,7 @@ impl Dev {
         }
         stage.until_present(&actors).await?;
         let has_supervisor =
-            async |client: &Client| Ok(!client.list_supervisors().await?.is_empty());
+            async |client: &Client| Ok(!client.system().supervisors().await?.is_empty());
         stage.until(has_supervisor, "presence of the supervisor").await?;
         let address = stage.until_api().await?;
         let access = Access { address, token };

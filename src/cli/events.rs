@@ -43,7 +43,7 @@ impl EventsCommand {
         let client = global.client()?;
         let mut unknown = None;
         if let Some(job) = &mut self.job {
-            let id = client.job_id(job).await?;
+            let id = client.jobs().id(job).await?;
             *job = id.to_string();
             unknown = client.get_job_status(&id).await.err();
         }
@@ -67,13 +67,13 @@ impl EventsCommand {
         mut unknown: Option<ClientError>,
     ) -> Result<(), Error> {
         let mut after = match &self.since {
-            Some(since) => Some(self.zone.place(since, client.now().await?)?),
+            Some(since) => Some(self.zone.place(since, client.system().now().await?)?),
             None => None,
         };
         let (mut document, zone): (Vec<Value>, _) = (Vec::new(), local_zone());
         let mut has_events = false;
         loop {
-            let events = client.events(after.as_deref(), Self::PAGE).await?;
+            let events = client.events().list(after.as_deref(), Self::PAGE).await?;
             for event in events.iter().filter(|event| self.wants(event)) {
                 (unknown, has_events) = (None, true);
                 if global.json {
@@ -102,9 +102,9 @@ impl EventsCommand {
     }
 
     async fn follow(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let now = client.now().await?;
+        let now = client.system().now().await?;
         let from = self.zone.read_given("--since", self.since.as_ref(), now)?;
-        let (mut events, zone) = (client.follow_events(from.unwrap_or(now)), local_zone());
+        let (mut events, zone) = (client.events().follow(from.unwrap_or(now)), local_zone());
         loop {
             let next = events.next().await.map_err(|error| {
                 Error::new(Exit::Unavailable, format!("cannot follow events: {error}"))

@@ -145,7 +145,7 @@ pub(super) async fn print_refused(
     if !job.status.is_terminal() {
         return Ok(());
     }
-    let lines = client.get_last_job_logs(id, LOG_LINES_MAX).await?;
+    let lines = client.logs().last(id, LOG_LINES_MAX).await?;
     let refused = lines.iter().filter(|line| line.line.starts_with(REFUSAL)).count();
     let survived = if refused == 0 { refused_in(config, &job, &lines) } else { Vec::new() };
     if !survived.is_empty() {

@@ -74,7 +74,7 @@ impl Mcp {
         let address = config.redis.redacted_url();
         let caller = match &self.token {
             Some(token) => {
-                let record = client.check_token(token).await?;
+                let record = client.tokens().check(token).await?;
                 let unknown = "the token is unknown, expired or revoked: hero token list";
                 record.map(Caller::from).ok_or_else(|| Error::new(Exit::NotPermitted, unknown))?
             }

@@ -48,9 +48,9 @@ impl MigrateCommand {
         let Self::Status(MigrateStatus { quiet }) = self;
         let supervisor = &global.config()?.supervisor;
         let client = global.client()?;
-        let queues = client.legacy_queues(&supervisor.legacy_queues).await?;
-        let circles = client.rhailib_circles(&supervisor.rhailib_circles).await?;
-        let others = client.other_older_lists(&queues, &circles).await?;
+        let queues = client.migration().legacy_queues(&supervisor.legacy_queues).await?;
+        let circles = client.migration().rhailib_circles(&supervisor.rhailib_circles).await?;
+        let others = client.migration().other_older_lists(&queues, &circles).await?;
         let migration = supervisor.migration;
         let is_dual = migration == Migration::Dual;
         let mut blockers: Vec<String> =

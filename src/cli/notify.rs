@@ -99,8 +99,8 @@ impl TestNotification {
         let client = global.client()?;
         // The supervisors may have another configuration than a machine that has no notification at all.
         output::notes(unknown_notifications(std::slice::from_ref(&self.name), config));
-        let id = client.test_notification(&self.name).await?;
-        let delivery = client.await_delivery(&id, TEST_PATIENCE).await?;
+        let id = client.notifications().test(&self.name).await?;
+        let delivery = client.notifications().await_delivery(&id, TEST_PATIENCE).await?;
         let Some(record) = delivery else {
             let name = &self.name;
             let message = format!(

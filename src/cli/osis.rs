@@ -129,13 +129,13 @@ impl ObjectList {
         let (objects, next) = if let Some(query) = &self.find {
             let query = Query::parse(query).map_err(bad)?;
             let ask = Ask::Find { object_type: object_type.clone(), query, after: None, limit };
-            match client.objects(&context, ask, config).await? {
+            match client.objects().list(&context, ask, config).await? {
                 Answer::Objects(objects) => (objects, None),
                 _ => (Vec::new(), None),
             }
         } else {
             let after = self.after.as_deref().map(parsed::<ObjectId>).transpose()?;
-            client.object_page(&context, &object_type, after.as_ref(), limit).await?
+            client.objects().page(&context, &object_type, after.as_ref(), limit).await?
         };
         let next = next.map(|id| id.to_string());
         let document = || {
@@ -181,7 +181,7 @@ async fn types(
 ) -> Result<Vec<(Context, ObjectType, u64)>, Error> {
     let mut contexts: Vec<Context> = named.map(parsed).transpose()?.into_iter().collect();
     while named.is_none() {
-        let page = client.object_contexts(contexts.last(), CONTEXTS).await?;
+        let page = client.objects().contexts(contexts.last(), CONTEXTS).await?;
         if page.is_empty() {
             break;
         }
@@ -189,7 +189,7 @@ async fn types(
     }
     let mut types = Vec::new();
     for context in contexts {
-        let counts = client.object_counts(&context).await?.into_iter();
+        let counts = client.objects().counts(&context).await?.into_iter();
         types.extend(counts.map(|(of, number)| (context.clone(), of, number)));
     }
     Ok(types)
@@ -206,7 +206,7 @@ async fn delete(
         Ok(Write { object_type, id, expected: None, change: Change::Delete })
     };
     let writes: Vec<Write> = ids.iter().map(write).collect::<Result<_, Error>>()?;
-    let written = client.change_objects(&context, writes, &global.config()?.osis).await?;
+    let written = client.objects().change(&context, writes, &global.config()?.osis).await?;
     let deleted: Vec<bool> = written.iter().map(|written| written.existed).collect();
     let mut exit = Exit::Ok;
     for (id, _) in ids.iter().zip(&deleted).filter(|(_, existed)| !**existed) {
@@ -232,7 +232,7 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
     let config = &global.config()?.osis;
     let mut changed = Vec::new();
     for (context, object_type, _) in types(client, context).await? {
-        let done = client.reindex_objects(&context, &object_type, config).await?;
+        let done = client.objects().reindex(&context, &object_type, config).await?;
         let [built, removed] = [done.built, done.removed]
             .map(|fields| fields.iter().map(ToString::to_string).collect::<Vec<_>>());
         if !built.is_empty() || !removed.is_empty() {

@@ -100,7 +100,7 @@ impl PublishScript {
         let text = self.source.read(TEXT_BYTES_MAX.min(config.job.script_size_max))?;
         let definition = self.definition(&text, config)?;
         let client = global.client()?;
-        let done = client.publish_script(&name, &text, &definition, &user()).await?;
+        let done = client.scripts().publish(&name, &text, &definition, &user()).await?;
         said(&done, global)
     }
 
@@ -141,8 +141,8 @@ fn said(done: &PublishedDocument, global: &Global) -> Result<(), Error> {
 
 pub(super) async fn list_scripts(global: &Global) -> Result<(), Error> {
     let client = global.client()?;
-    let all = client.published_scripts().await?;
-    let now = client.now().await?;
+    let all = client.scripts().list().await?;
+    let now = client.system().now().await?;
     let all: Vec<ScriptDocument> =
         all.iter().map(|(name, of)| ScriptDocument::of(name, of)).collect();
     let none = NoResults::new("published script");
@@ -171,7 +171,7 @@ fn table(
 impl ShowScript {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let script = client.published_script(&parsed(&self.script)?).await?;
+        let script = client.scripts().get(&parsed(&self.script)?).await?;
         if self.text && !global.json {
             return output::text(&script.text);
         }
@@ -184,8 +184,8 @@ impl ScriptHistory {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
         let name: ScriptName = parsed(&self.name)?;
-        let versions = client.script_history(&name).await?;
-        let now = client.now().await?;
+        let versions = client.scripts().history(&name).await?;
+        let now = client.system().now().await?;
         let all: Vec<ScriptDocument> =
             versions.iter().map(|of| ScriptDocument::of(&name, of)).collect();
         let table = || table(&all, now, false).show(global.look());
@@ -204,10 +204,10 @@ impl ScriptDiff {
         };
         let from = match self.from {
             Some(from) => from,
-            None => client.script_history(&name).await?.get(1).ok_or_else(only)?.version,
+            None => client.scripts().history(&name).await?.get(1).ok_or_else(only)?.version,
         };
-        let one = client.published_script(&used(Some(from))).await?;
-        let other = client.published_script(&used(self.to)).await?;
+        let one = client.scripts().get(&used(Some(from))).await?;
+        let other = client.scripts().get(&used(self.to)).await?;
         let settings = shown_diff(&settings(&one), &settings(&other));
         let text = shown_diff(&one.text, &other.text);
         let json = || json!({ "settings": settings, "text": text });
@@ -219,14 +219,14 @@ impl ScriptDiff {
 impl ScriptRollback {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let client = global.client()?;
-        let done = client.rollback_script(&parsed(&self.name)?, self.version, &user()).await?;
+        let done = client.scripts().rollback(&parsed(&self.name)?, self.version, &user()).await?;
         said(&done, global)
     }
 }
 
 pub(super) async fn delete_scripts(names: &[String], global: &Global) -> Result<(), Error> {
     let client = global.client()?;
-    let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
+    let delete = async |name: &String| Ok(client.scripts().delete(&parsed(name)?).await?);
     global.each_done(names, "deleted", delete).await
 }
 

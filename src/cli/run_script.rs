@@ -58,7 +58,7 @@ impl RunScript {
         let used: ScriptUse = parsed(&script)?;
         if self.help {
             let client = global.client()?;
-            let found = client.published_script(&used).await?;
+            let found = client.scripts().get(&used).await?;
             let about = crate::proto::text::escape_lines(&found.of.definition.description);
             let about = if about.is_empty() { about } else { format!("{about}\n\n") };
             output::text(&format!("{about}{}", published::parameters(&found)))?;

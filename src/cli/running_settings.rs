@@ -35,7 +35,8 @@ pub(super) fn differences(
 /// Reads the running units and compares; none if Redis does not answer soon.
 pub(super) async fn read(client: &Client, config: &Config) -> Vec<String> {
     const PATIENCE: Duration = Duration::from_secs(1);
-    let read = async { tokio::try_join!(client.list_actors(None), client.list_supervisors()) };
+    let read =
+        async { tokio::try_join!(client.actors().list(None), client.system().supervisors()) };
     let read = tokio::time::timeout(PATIENCE, read).await;
     let Ok(Ok((actors, supervisors))) = read else { return Vec::new() };
     differences(config, &actors, &supervisors)

@@ -59,7 +59,7 @@ impl SentJob {
                 return Err(Error::new(Exit::Usage, message));
             };
             let mut resolved = job.clone();
-            context.client.resolve_script(&mut resolved).await?;
+            context.client.scripts().resolve(&mut resolved).await?;
             explain::print_allowed(config, &resolved)?;
             output::notes(running_settings::read(&context.client, config).await);
         }

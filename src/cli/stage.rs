@@ -224,7 +224,7 @@ impl Stage {
     /// Waits until all of these actors are present, as [`Self::until`] does.
     pub(super) async fn until_present(&mut self, actors: &[ActorId]) -> Result<(), Error> {
         let all_present = async |client: &Client| {
-            let live = client.list_actors(None).await?;
+            let live = client.actors().list(None).await?;
             Ok(actors.iter().all(|actor| live.iter().any(|one| one.actor == *actor)))
         };
         self.until(all_present, "presence of all actors").await

@@ -62,9 +62,9 @@ impl Stats {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         if let Some(period) = self.period {
             let client = global.client()?;
-            let (before, began) = (client.all_counters().await?, Instant::now());
+            let (before, began) = (client.stats().all_counters().await?, Instant::now());
             tokio::time::sleep(period).await;
-            let (stats, took) = (client.all_counters().await?, began.elapsed());
+            let (stats, took) = (client.stats().all_counters().await?, began.elapsed());
             let stats = StatsDocument::of(&grown(stats, &before), Some(took));
             let none = NoResults::new("job was counted yet");
             return global.list(|| json!(stats), || by_type(&stats.types, Some(took)), none);

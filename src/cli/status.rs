@@ -95,7 +95,7 @@ async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
     if error.exit != Exit::Unavailable || shards == 1 {
         return error;
     }
-    let away = client.shards_away().await;
+    let away = client.system().shards_away().await;
     if !away.is_empty() && away.len() < usize::from(shards) {
         let lines: Vec<String> =
             away.iter().map(|(shard, reason)| format!("shard {shard}: {reason}")).collect();

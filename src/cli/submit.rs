@@ -309,7 +309,7 @@ fn check_graph(
     global: &Global,
 ) -> Result<(), Error> {
     let (config, graph) = (global.config()?, Graph::of(plan).map_err(bad)?);
-    let checked = client.check_graph(&graph);
+    let checked = client.graphs().check(&graph);
     checked.map_err(|error| graph::explained(places, MethodError::of(error.into(), None)))?;
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {

@@ -114,27 +114,27 @@ impl TokenCommand {
         match self {
             Self::New(new) => {
                 let name = new.name.clone();
-                print(name, &client.create_token(new.checked(config)?).await?)?;
+                print(name, &client.tokens().create(new.checked(config)?).await?)?;
             }
             Self::Rotate(RotateToken { name, drop_old: true, .. }) => {
-                let drop_old = async |name: &TokenName| Ok(client.drop_old_token(name).await?);
+                let drop_old = async |name: &TokenName| Ok(client.tokens().drop_old(name).await?);
                 global
                     .each_done(&[parsed::<TokenName>(&name)?], "has its new secret alone", drop_old)
                     .await?;
             }
             Self::Rotate(RotateToken { name, expires, .. }) => {
                 let of = parsed(&name)?;
-                print(name, &client.rotate_token(&of, expires, &creator()).await?)?;
+                print(name, &client.tokens().rotate(&of, expires, &creator()).await?)?;
             }
             Self::List => {
-                let (tokens, now) = (client.list_tokens().await?, client.now().await?);
+                let (tokens, now) = (client.tokens().list().await?, client.system().now().await?);
                 let document = || json!({ "tokens": tokens });
                 global.list(document, || table(&tokens, now), NoResults::new("token"))?;
             }
             Self::Revoke(NameArguments { names }) => {
                 let names: Vec<TokenName> =
                     names.iter().map(|name| parsed(name)).collect::<Result<_, _>>()?;
-                let revoke = async |name: &TokenName| Ok(client.revoke_token(name).await?);
+                let revoke = async |name: &TokenName| Ok(client.tokens().revoke(name).await?);
                 global.each_done(&names, "revoked", revoke).await?;
             }
         }

@@ -280,7 +280,7 @@ impl TopSession {
             before.abort();
         }
         let Some(id) = id else { return };
-        let (mut log, sender) = (self.source.client.follow_job_logs(&id), self.sender.clone());
+        let (mut log, sender) = (self.source.client.logs().follow(&id), self.sender.clone());
         self.follower = Some(tokio::spawn(async move {
             // An error ends it: the snapshots tell that Redis is away, and the job that it is gone.
             while let Ok(Some(lines)) = log.next().await {
@@ -298,21 +298,21 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
     Ok(match act {
         Act::Stop(id) if client.stop_job(&id).await? => format!("stopped job {id}"),
         Act::Stop(id) => format!("told the actor of job {id} to stop it"),
-        Act::Retry(id) => format!("job {id} is {} again", client.retry_job(&id).await?),
+        Act::Retry(id) => format!("job {id} is {} again", client.jobs().retry(&id).await?),
         Act::Pause(chosen) => {
-            client.pause_queues(&chosen.all_of_its_name()).await?;
+            client.queues().pause(&chosen.all_of_its_name()).await?;
             format!("paused {chosen}")
         }
         Act::Resume(chosen) => {
-            client.resume_queues(&chosen.all_of_its_name()).await?;
+            client.queues().resume(&chosen.all_of_its_name()).await?;
             format!("resumed {chosen}")
         }
         Act::Drain(actor) => {
-            let untold = client.send_to_actor(&actor, &Control::Drain).await?;
+            let untold = client.actors().send(&actor, &Control::Drain).await?;
             with_untold(format!("{actor} drains"), &untold)
         }
         Act::Undrain(actor) => {
-            let untold = client.send_to_actor(&actor, &Control::Resume).await?;
+            let untold = client.actors().send(&actor, &Control::Resume).await?;
             with_untold(format!("{actor} claims jobs again"), &untold)
         }
         Act::Quit | Act::Close | Act::Open(_) | Act::List(_) => String::new(),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::documents::ActorDocument;
 use super::status::merged;
-use super::{Client, ClientError, Result};
+use super::{ActorClient, ClientError, Result};
 use crate::proto::job::JobId;
 use crate::proto::message::{ActorState, Control};
 use crate::proto::selector::Selector;
@@ -36,11 +36,11 @@ struct Reached<'a> {
     away: Vec<UnreachedShard>,
 }
 
-impl Client {
+impl<'a> ActorClient<'a> {
     /// Lists the live actors by name, of one script type if one is given. A process that serves several shards is one
     /// actor, with the jobs of all of them.
-    pub async fn list_actors(&self, script_type: Option<&ScriptType>) -> Result<Vec<PresenceOf>> {
-        let live = self.shards.each(|store| async move {
+    pub async fn list(self, script_type: Option<&ScriptType>) -> Result<Vec<PresenceOf>> {
+        let live = self.client.shards.each(|store| async move {
             let mut live = store.actors(script_type).await?;
             store.count_running(&mut live).await?;
             Ok(live)
@@ -50,8 +50,8 @@ impl Client {
 
     /// Returns the actors that have had no heartbeat for a while, though they have not shut down: each with its last one,
     /// within a day.
-    pub async fn silent_actors(&self, live: &[PresenceOf]) -> Result<Vec<(ActorId, Timestamp)>> {
-        let of_shards = self.shards.each(Store::last_heartbeats).await?;
+    pub async fn silent(self, live: &[PresenceOf]) -> Result<Vec<(ActorId, Timestamp)>> {
+        let of_shards = self.client.shards.each(Store::last_heartbeats).await?;
         let live: BTreeSet<&ActorId> = live.iter().map(|of| &of.actor).collect();
         let mut silent: BTreeMap<ActorId, Timestamp> = BTreeMap::new();
         for (actor, at) in of_shards.into_iter().flatten().filter(|(of, _)| !live.contains(of)) {
@@ -67,11 +67,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`] if no shard answers.
-    pub async fn send_to_actor(
-        &self,
-        actor: &ActorId,
-        message: &Control,
-    ) -> Result<Vec<UnreachedShard>> {
+    pub async fn send(self, actor: &ActorId, message: &Control) -> Result<Vec<UnreachedShard>> {
         let unreached = self.tell_shards(actor, message).await?;
         let what = match message {
             Control::Drain => "actor.drain",
@@ -79,16 +75,16 @@ impl Client {
             Control::Shutdown => "actor.stop",
             _ => return Ok(unreached),
         };
-        self.note(what, actor).await;
+        self.client.audit().note(what, actor).await;
         Ok(unreached)
     }
 
     pub(super) async fn tell_shards(
-        &self,
+        self,
         actor: &ActorId,
         message: &Control,
     ) -> Result<Vec<UnreachedShard>> {
-        if let [only] = self.shards.all() {
+        if let [only] = self.client.shards.all() {
             only.send_to_actor(actor, message).await?;
             return Ok(Vec::new());
         }
@@ -119,9 +115,9 @@ impl Client {
     }
 
     /// Asks each shard for its live actors of the type of one. It fails if no shard answers.
-    async fn ask_for_actors(&self, of: &ActorId) -> Result<Reached<'_>> {
+    async fn ask_for_actors(self, of: &ActorId) -> Result<Reached<'a>> {
         let script_type = Some(&of.script_type);
-        let all = self.shards.all().iter();
+        let all = self.client.shards.all().iter();
         let asked = join_all(all.clone().map(|store| store.actors(script_type))).await;
         let (mut answers, mut away) = (Vec::new(), Vec::new());
         for (store, answer) in all.zip(asked) {
@@ -138,12 +134,12 @@ impl Client {
 
     /// Lists the live actors by name, of one script type if one is given, and with labels that match an expression if
     /// one is given.
-    pub async fn actor_documents(
-        &self,
+    pub async fn documents(
+        self,
         script_type: Option<&ScriptType>,
         selector: Option<&Selector>,
     ) -> Result<Vec<ActorDocument>> {
-        let mut live = self.list_actors(script_type).await?;
+        let mut live = self.list(script_type).await?;
         live.retain(|of| selector.is_none_or(|selector| selector.matches(&of.presence.labels)));
         Ok(live.into_iter().map(ActorDocument::from).collect())
     }
@@ -153,8 +149,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchActor`] if it is not live; [`ClientError::Store`] if no shard answers.
-    pub async fn send_to_live_actor(
-        &self,
+    pub async fn send_to_live(
+        self,
         actor: &ActorId,
         message: &Control,
     ) -> Result<Vec<UnreachedShard>> {
@@ -167,14 +163,14 @@ impl Client {
                 |unreached| unreached.error.into(),
             ));
         }
-        self.send_to_actor(actor, message).await
+        self.send(actor, message).await
     }
 
     /// Asks a live actor for an answer. Returns the time that it took.
     ///
     /// # Errors
     /// [`ClientError::NoSuchActor`] if it is not live; [`ClientError::NoPong`] if it does not answer in time.
-    pub async fn ping_actor(&self, actor: &ActorId, patience: Duration) -> Result<Duration> {
+    pub async fn ping(self, actor: &ActorId, patience: Duration) -> Result<Duration> {
         let Reached { answers, .. } = self.ask_for_actors(actor).await?;
         let is_live =
             |(_, live): &&(&Store, Vec<PresenceOf>)| live.iter().any(|of| of.actor == *actor);

@@ -1,6 +1,6 @@
 //! Periodic jobs in Redis: adds, changes and deletes them.
 
-use super::{Client, ClientError};
+use super::{ClientError, CronClient};
 use crate::config::Crontab;
 use crate::error::{Error, Exit};
 use crate::proto::cron::{ADDED_BYTES_MAX, ADDED_MAX, AddedCron, CronChange, CronName};
@@ -8,14 +8,14 @@ use crate::proto::job::Job;
 use crate::proto::text::shown;
 use crate::store::{CronEdit, CronEdited};
 
-impl Client {
+impl CronClient<'_> {
     /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets each job as its firings submit it.
     ///
     /// # Errors
     /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; the code of
     /// [`ClientError::Store`].
-    pub async fn add_periodic_job<E: From<Error>>(
-        &self,
+    pub async fn add<E: From<Error>>(
+        self,
         files: &Crontab,
         name: &str,
         new: CronChange,
@@ -27,8 +27,8 @@ impl Client {
         let added = self.signed(in_utc.with(new), by).await?;
         let text = checked(files, &name, &added)?;
         self.jobs_of(files, &name, &added).await?.iter().try_for_each(may_submit)?;
-        self.edit(&name, CronEdit::Add(&text)).await?;
-        self.note("cron.add", &name).await;
+        self.change(&name, CronEdit::Add(&text)).await?;
+        self.client.audit().note("cron.add", &name).await;
         Ok(())
     }
 
@@ -36,9 +36,9 @@ impl Client {
     /// jobs as its firings submit them, before and after the change.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
-    pub async fn edit_periodic_job<E: From<Error>>(
-        &self,
+    /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add`].
+    pub async fn edit<E: From<Error>>(
+        self,
         files: &Crontab,
         name: &str,
         change: CronChange,
@@ -52,8 +52,8 @@ impl Client {
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
         self.jobs_of(files, &name, &changed).await?.iter().try_for_each(may_submit)?;
-        self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
-        self.note("cron.edit", &name).await;
+        self.change(&name, CronEdit::Edit { before: &before, after: &after }).await?;
+        self.client.audit().note("cron.edit", &name).await;
         Ok(())
     }
 
@@ -61,8 +61,8 @@ impl Client {
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; [`Exit::Data`] if it is in a file.
-    pub async fn delete_periodic_job<E: From<Error>>(
-        &self,
+    pub async fn delete<E: From<Error>>(
+        self,
         files: &Crontab,
         name: &str,
         may_submit: impl Fn(&Job) -> Result<(), E>,
@@ -72,20 +72,20 @@ impl Client {
             let old = serde_json::from_str(&text).unwrap_or_default();
             self.may_change(files, (&name, &old), &may_submit).await?;
         }
-        self.edit(&name, CronEdit::Delete).await?;
-        self.note("cron.delete", &name).await;
+        self.change(&name, CronEdit::Delete).await?;
+        self.client.audit().note("cron.delete", &name).await;
         Ok(())
     }
 
     /// Returns the definition of a periodic job in Redis.
-    async fn added(&self, name: &CronName) -> Result<Option<String>, Error> {
-        let added = self.store.cron_added().await.map_err(ClientError::from)?;
+    async fn added(self, name: &CronName) -> Result<Option<String>, Error> {
+        let added = self.client.store.cron_added().await.map_err(ClientError::from)?;
         Ok(added.into_iter().find(|(other, _)| other == name).map(|(_, text)| text))
     }
 
     /// Refuses a change of a periodic job by `may_submit`. One that cannot fire, as its published script is gone, may be changed.
     async fn may_change<E>(
-        &self,
+        self,
         files: &Crontab,
         (name, added): (&CronName, &AddedCron),
         may_submit: impl Fn(&Job) -> Result<(), E>,
@@ -98,28 +98,28 @@ impl Client {
 
     /// Returns the jobs of a firing now, with the published scripts that they name.
     async fn jobs_of(
-        &self,
+        self,
         files: &Crontab,
         name: &CronName,
         added: &AddedCron,
     ) -> Result<Vec<Job>, Error> {
         let bad = |why: String| Error::new(Exit::Data, format!("cron {name}: {why}"));
         let entry = files.rules.entry(name, added).map_err(bad)?;
-        let mut jobs = entry.jobs(self.now().await?);
+        let mut jobs = entry.jobs(self.client.system().now().await?);
         for job in &mut jobs {
-            self.resolve_script(job).await?;
+            self.client.scripts().resolve(job).await?;
         }
         Ok(jobs)
     }
 
-    async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {
-        let (by, at) = self.by_now(by).await?;
+    async fn signed(self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {
+        let (by, at) = self.client.by_now(by).await?;
         Ok(AddedCron { by, at, ..added })
     }
 
-    async fn edit(&self, name: &CronName, edit: CronEdit<'_>) -> Result<(), Error> {
+    async fn change(self, name: &CronName, edit: CronEdit<'_>) -> Result<(), Error> {
         let refused = |message: String| Err(Error::new(Exit::Data, message));
-        match self.store.edit_cron(name, edit).await.map_err(ClientError::from)? {
+        match self.client.store.edit_cron(name, edit).await.map_err(ClientError::from)? {
             CronEdited::Done => Ok(()),
             CronEdited::Missing => Err(missing(name)),
             CronEdited::Exists => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::{Client, Result};
+use super::{AuditClient, Client, Result};
 use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
 use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
@@ -83,39 +83,14 @@ impl Client {
     /// Returns the name of a person or program as it is kept, and the time now.
     pub(super) async fn by_now(&self, by: &str) -> Result<(String, String)> {
         let by = by.chars().take(BY_CHARS_MAX).collect();
-        Ok((by, format!("{:.3}", self.now().await?)))
-    }
-
-    /// Records a change that was made. A failure is logged, since the change is made.
-    pub(super) async fn note(&self, what: &'static str, to: impl Display) {
-        let to = to.to_string();
-        self.log_change(what, &to);
-        if let Err(error) = self.store.add_audit(&self.author, what, &to).await {
-            let who = &*self.author.who;
-            warn!(
-                target: AUDIT_LOST,
-                "it is done, but hero audit has no record that {who} called {what} of {to}: {error}"
-            );
-        }
-    }
-
-    /// Records a delivery of a webhook with its verdict.
-    pub async fn note_delivery(&self, delivery: String) {
-        self.note("hook.receive", &delivery).await;
-    }
-
-    /// Records the settings that a reload of a unit has changed: each key with its old and its new value.
-    pub async fn note_reload(&self, changes: &[String]) {
-        for change in changes {
-            self.note("config.reload", change).await;
-        }
+        Ok((by, format!("{:.3}", self.system().now().await?)))
     }
 
     /// Records a call whose answer was lost, so that nobody knows whether it changed something: as soon as Redis answers
     /// again, for a bounded time.
     pub async fn note_in_doubt(self, what: &'static str, to: String, error: String) {
         let to = format!("{to}: it is not known whether this was done: {error}");
-        self.log_change(what, &to);
+        self.audit().log_change(what, &to);
         let noted = tokio::time::timeout(IN_DOUBT_MAX, async {
             let mut backoff = Backoff::default();
             // A record that is sent meanwhile could be made twice.
@@ -132,9 +107,36 @@ impl Client {
         let who = &*self.author.who;
         warn!(target: AUDIT_LOST, "hero audit has no record that {who} called {what} of {to}: {lost}");
     }
+}
 
-    fn log_change(&self, what: &str, to: &str) {
-        let by = &*self.author;
+impl AuditClient<'_> {
+    /// Records a change that was made. A failure is logged, since the change is made.
+    pub(super) async fn note(self, what: &'static str, to: impl Display) {
+        let to = to.to_string();
+        self.log_change(what, &to);
+        if let Err(error) = self.client.store.add_audit(&self.client.author, what, &to).await {
+            let who = &*self.client.author.who;
+            warn!(
+                target: AUDIT_LOST,
+                "it is done, but hero audit has no record that {who} called {what} of {to}: {error}"
+            );
+        }
+    }
+
+    /// Records a delivery of a webhook with its verdict.
+    pub async fn note_delivery(self, delivery: String) {
+        self.note("hook.receive", &delivery).await;
+    }
+
+    /// Records the settings that a reload of a unit has changed: each key with its old and its new value.
+    pub async fn note_reload(self, changes: &[String]) {
+        for change in changes {
+            self.note("config.reload", change).await;
+        }
+    }
+
+    fn log_change(self, what: &str, to: &str) {
+        let by = &*self.client.author;
         let (who, from, through) = (&*by.who, &*by.from, by.through);
         info!(
             target: "hero::audit",
@@ -144,9 +146,10 @@ impl Client {
     }
 
     /// Lists records of changes, the newest first.
-    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>> {
+    pub async fn list(self, filter: &AuditFilter) -> Result<Vec<AuditRecord>> {
         let ms = |time: Timestamp| u64::try_from(time.as_millisecond()).unwrap_or_default();
-        let kept_since = ms(self.now().await?).saturating_sub(AUDIT_DAYS * 24 * 3_600_000);
+        let kept_since =
+            ms(self.client.system().now().await?).saturating_sub(AUDIT_DAYS * 24 * 3_600_000);
         let since = filter.since.map_or(kept_since, |time| ms(time).max(kept_since));
         let wanted = |record: &AuditRecord| {
             filter.who.as_ref().is_none_or(|who| record.who.contains(who.as_str()))
@@ -155,6 +158,6 @@ impl Client {
                     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
                 })
         };
-        Ok(self.store.audit(since, filter.until.map(ms), filter.limit, wanted).await?)
+        Ok(self.client.store.audit(since, filter.until.map(ms), filter.limit, wanted).await?)
     }
 }

@@ -247,11 +247,11 @@ impl<W: Write> BackupRun<'_, W> {
     async fn objects(&mut self) -> Result<(), BackupError> {
         let mut after: Option<Context> = None;
         loop {
-            let page = self.client.object_contexts(after.as_ref(), CONTEXTS).await?;
+            let page = self.client.objects().contexts(after.as_ref(), CONTEXTS).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.clone());
             for context in page {
-                for object_type in self.client.object_counts(&context).await?.into_keys() {
+                for object_type in self.client.objects().counts(&context).await?.into_keys() {
                     self.objects_of(&context, &object_type).await?;
                 }
             }
@@ -267,7 +267,7 @@ impl<W: Write> BackupRun<'_, W> {
         self.writer.write(&BackupLine::Indexes(indexes))?;
         let mut after: Option<ObjectId> = None;
         loop {
-            let page = self.client.object_page(context, object_type, after.as_ref(), PAGE);
+            let page = self.client.objects().page(context, object_type, after.as_ref(), PAGE);
             let (objects, next) = page.await?;
             for object in objects {
                 self.writer.write(&BackupLine::Object(ObjectCopy {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Client, ClientError, Result};
+use super::{ClientError, JobClient, Result};
 use crate::proto::job::{JobEnd, JobId, JobStatus};
 use crate::proto::text::counted;
 use crate::store::{FoundJobs, JobEdit, JobSearch, JobSummary, ListQuery};
@@ -156,12 +156,12 @@ impl ManyChanged {
     }
 }
 
-impl Client {
+impl JobClient<'_> {
     /// Changes a job. Returns its change, and the changes of its dependents if they change too.
     ///
     /// # Errors
-    /// As [`Client::stop_job`], [`Client::retry_job`], [`Client::delete_job`] and [`Client::edit_job`].
-    pub async fn change_job(&self, id: &JobId, change: &JobChange) -> Result<Vec<ChangedJob>> {
+    /// As [`Client::stop_job`](super::Client::stop_job), [`JobClient::retry`], [`Client::delete_job`](super::Client::delete_job) and [`JobClient::edit`].
+    pub async fn change(self, id: &JobId, change: &JobChange) -> Result<Vec<ChangedJob>> {
         let told = self.change_unrecorded(id, change).await?;
         let further = match (change, told.len().saturating_sub(1) as u64) {
             (JobChange::Retry { with_dependents: true, .. }, further) => {
@@ -170,11 +170,14 @@ impl Client {
             (_, 0) => String::new(),
             (_, further) => format!(" and {further} more"),
         };
-        self.note(change.words().2, with_fields(id, change.changes()) + &further).await;
+        self.client
+            .audit()
+            .note(change.words().2, with_fields(id, change.changes()) + &further)
+            .await;
         Ok(told)
     }
 
-    async fn change_unrecorded(&self, id: &JobId, change: &JobChange) -> Result<Vec<ChangedJob>> {
+    async fn change_unrecorded(self, id: &JobId, change: &JobChange) -> Result<Vec<ChangedJob>> {
         let told = match change {
             JobChange::Stop if self.stop_one(id).await? => "stopped",
             JobChange::Stop => TOLD,
@@ -199,7 +202,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] ends it at once; the jobs before are in `changed`.
     pub async fn change_many(
-        &self,
+        self,
         ids: impl IntoIterator<Item = &JobId>,
         change: &JobChange,
         changed: &mut ManyChanged,
@@ -211,14 +214,14 @@ impl Client {
         if !step.done.is_empty() {
             let jobs = counted(step.done.len() as u64, "job", "jobs");
             let ids: Vec<&str> = step.done.iter().map(JobId::as_str).take(10).collect();
-            self.note(change.words().2, format!("{jobs}: {}", ids.join(", "))).await;
+            self.client.audit().note(change.words().2, format!("{jobs}: {}", ids.join(", "))).await;
         }
         changed.add(step);
         end
     }
 
     async fn change_each(
-        &self,
+        self,
         ids: impl IntoIterator<Item = &JobId>,
         change: &JobChange,
         changed: &mut ManyChanged,
@@ -247,7 +250,7 @@ impl Client {
     /// Searches for the jobs that a query and a search find, that are `wanted` and that a change can change: at most
     /// `query.limit`, the latest.
     pub async fn to_change(
-        &self,
+        self,
         query: &ListQuery,
         search: &JobSearch,
         change: &JobChange,
@@ -258,10 +261,10 @@ impl Client {
         self.find_many(&query, search, fits).await
     }
 
-    /// Counts the jobs that [`Client::to_change`] finds, for at most [`ListQuery::BUDGET`]. Returns the number, and whether
+    /// Counts the jobs that [`JobClient::to_change`] finds, for at most [`ListQuery::BUDGET`]. Returns the number, and whether
     /// these are all.
     pub async fn count_to_change(
-        &self,
+        self,
         query: &ListQuery,
         search: &JobSearch,
         change: &JobChange,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 
 use super::change_many::{ChangedJob, JobValues, TOLD, with_fields};
-use super::{Client, ClientError, Result, moved};
+use super::{Client, ClientError, JobClient, Result, moved};
 use crate::proto::audit::bounded;
 use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, check_event, event_data};
 use crate::proto::target::{Group, ScriptType};
@@ -25,99 +25,9 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it ended before, or its hash
     /// does not name its actor.
     pub async fn stop_job(&self, id: &JobId) -> Result<bool> {
-        let has_ended = self.stop_one(id).await?;
-        self.note("job.stop", id).await;
+        let has_ended = self.jobs().stop_one(id).await?;
+        self.audit().note("job.stop", id).await;
         Ok(has_ended)
-    }
-
-    /// Stops a job without a record of it.
-    pub(super) async fn stop_one(&self, id: &JobId) -> Result<bool> {
-        let wrong = |status: &str| ClientError::wrong_state("stop", id, status);
-        let (store, by) = (self.of(id)?, self.author.signature());
-        let mut outcome = store.stop_by(id, self.job.kept(), None, &by).await?;
-        // It may be of a batch whose submission is decided, and not made.
-        if outcome == StopOutcome::Missing && store.finish_commits(self.job.kept()).await? {
-            outcome = store.stop_by(id, self.job.kept(), None, &by).await?;
-        }
-        match outcome {
-            StopOutcome::Stopped => Ok(true),
-            StopOutcome::Requested | StopOutcome::Own => Ok(false),
-            StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),
-            StopOutcome::Ended => Err(wrong("over already")),
-            StopOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
-        }
-    }
-
-    /// Runs an ended job again, with attempts and crashes counted from 0. It waits for its
-    /// prerequisites that have not finished. Returns its new state.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended;
-    /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
-    /// without an input.
-    pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus> {
-        let state = self.retry_one(id, &Map::new()).await?;
-        self.note("job.retry", id).await;
-        Ok(state)
-    }
-
-    /// Retries a job without a record of it.
-    pub(super) async fn retry_one(
-        &self,
-        id: &JobId,
-        changes: &Map<String, Value>,
-    ) -> Result<JobStatus> {
-        let corrections = self.corrections(id, changes).await?;
-        moved("retry", id, self.of(id)?.retry_corrected(id, &corrections).await?)
-    }
-
-    /// Returns a job as these changes would leave it, for further checks. Nothing is stored.
-    ///
-    /// # Errors
-    /// [`ClientError::Invalid`] for a change that is not legal.
-    pub async fn corrected_job(&self, job: &Job, changes: &Map<String, Value>) -> Result<Job> {
-        let mut job = job.corrected(changes)?;
-        let used = job.spec.uses.clone();
-        // The parameters of a version that is no longer kept cannot be checked.
-        if let Some(used) = used
-            && let Some(script) = self.store.published_script(&used).await?
-        {
-            script.give_to(&mut job.spec)?;
-        }
-        job.spec.check(&self.job.bounds())?;
-        Ok(job)
-    }
-
-    pub(super) async fn corrections(
-        &self,
-        id: &JobId,
-        changes: &Map<String, Value>,
-    ) -> Result<Corrections> {
-        if changes.is_empty() {
-            return Ok(Corrections::new());
-        }
-        let job = self.get_job(id).await?;
-        Ok(job.corrections_to(&self.corrected_job(&job, changes).await?))
-    }
-
-    /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that failed because a
-    /// prerequisite did. With changes the job itself is retried however it ended. Returns each with its new state, the
-    /// job itself first, or the reason why a dependent stays as it is. It is not recorded.
-    pub(super) async fn retry_tree(
-        &self,
-        id: &JobId,
-        changes: &Map<String, Value>,
-    ) -> Result<Vec<ChangedJob>> {
-        let corrections = self.corrections(id, changes).await?;
-        let graph = self.of(id)?.retry_with_dependents(id, &corrections).await?;
-        let own = moved("retry", id, graph.outcome)?;
-        let retried = std::iter::once((id.clone(), own)).chain(graph.retried);
-        let retried = retried.map(|(id, status)| (id, Ok(status.to_string())));
-        let stay = graph.stay.into_iter().map(|(id, why)| {
-            let why = moved("retry", &id, why).map(|status| status.to_string());
-            (id, why)
-        });
-        Ok(retried.chain(stay).collect())
     }
 
     /// Deletes a job that is not running, and its log. Its waiting dependents fail.
@@ -125,20 +35,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
     pub async fn delete_job(&self, id: &JobId) -> Result<()> {
-        self.delete_one(id).await?;
-        self.note("job.delete", id).await;
+        self.jobs().delete_one(id).await?;
+        self.audit().note("job.delete", id).await;
         Ok(())
-    }
-
-    /// Deletes a job without a record of it.
-    pub(super) async fn delete_one(&self, id: &JobId) -> Result<()> {
-        match self.of(id)?.delete(id, self.job.kept()).await? {
-            DeleteOutcome::Deleted => Ok(()),
-            DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
-            DeleteOutcome::Running => {
-                Err(ClientError::wrong_state("delete", id, "started; stop it first"))
-            }
-        }
     }
 
     /// Deletes every job that is not running. Returns their number.
@@ -167,8 +66,111 @@ impl Client {
                 }
             }
         }
-        self.note("job.clear", counted(deleted, "job", "jobs")).await;
+        self.audit().note("job.clear", counted(deleted, "job", "jobs")).await;
         Ok(deleted)
+    }
+}
+
+impl JobClient<'_> {
+    /// Stops a job without a record of it.
+    pub(super) async fn stop_one(self, id: &JobId) -> Result<bool> {
+        let wrong = |status: &str| ClientError::wrong_state("stop", id, status);
+        let (store, by) = (self.client.of(id)?, self.client.author.signature());
+        let mut outcome = store.stop_by(id, self.client.job.kept(), None, &by).await?;
+        // It may be of a batch whose submission is decided, and not made.
+        if outcome == StopOutcome::Missing && store.finish_commits(self.client.job.kept()).await? {
+            outcome = store.stop_by(id, self.client.job.kept(), None, &by).await?;
+        }
+        match outcome {
+            StopOutcome::Stopped => Ok(true),
+            StopOutcome::Requested | StopOutcome::Own => Ok(false),
+            StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),
+            StopOutcome::Ended => Err(wrong("over already")),
+            StopOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
+        }
+    }
+
+    /// Runs an ended job again, with attempts and crashes counted from 0. It waits for its
+    /// prerequisites that have not finished. Returns its new state.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended;
+    /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
+    /// without an input.
+    pub async fn retry(self, id: &JobId) -> Result<JobStatus> {
+        let state = self.retry_one(id, &Map::new()).await?;
+        self.client.audit().note("job.retry", id).await;
+        Ok(state)
+    }
+
+    /// Retries a job without a record of it.
+    pub(super) async fn retry_one(
+        self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<JobStatus> {
+        let corrections = self.corrections(id, changes).await?;
+        moved("retry", id, self.client.of(id)?.retry_corrected(id, &corrections).await?)
+    }
+
+    /// Returns a job as these changes would leave it, for further checks. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`ClientError::Invalid`] for a change that is not legal.
+    pub async fn corrected(self, job: &Job, changes: &Map<String, Value>) -> Result<Job> {
+        let mut job = job.corrected(changes)?;
+        let used = job.spec.uses.clone();
+        // The parameters of a version that is no longer kept cannot be checked.
+        if let Some(used) = used
+            && let Some(script) = self.client.store.published_script(&used).await?
+        {
+            script.give_to(&mut job.spec)?;
+        }
+        job.spec.check(&self.client.job.bounds())?;
+        Ok(job)
+    }
+
+    pub(super) async fn corrections(
+        self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<Corrections> {
+        if changes.is_empty() {
+            return Ok(Corrections::new());
+        }
+        let job = self.client.get_job(id).await?;
+        Ok(job.corrections_to(&self.corrected(&job, changes).await?))
+    }
+
+    /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that failed because a
+    /// prerequisite did. With changes the job itself is retried however it ended. Returns each with its new state, the
+    /// job itself first, or the reason why a dependent stays as it is. It is not recorded.
+    pub(super) async fn retry_tree(
+        self,
+        id: &JobId,
+        changes: &Map<String, Value>,
+    ) -> Result<Vec<ChangedJob>> {
+        let corrections = self.corrections(id, changes).await?;
+        let graph = self.client.of(id)?.retry_with_dependents(id, &corrections).await?;
+        let own = moved("retry", id, graph.outcome)?;
+        let retried = std::iter::once((id.clone(), own)).chain(graph.retried);
+        let retried = retried.map(|(id, status)| (id, Ok(status.to_string())));
+        let stay = graph.stay.into_iter().map(|(id, why)| {
+            let why = moved("retry", &id, why).map(|status| status.to_string());
+            (id, why)
+        });
+        Ok(retried.chain(stay).collect())
+    }
+
+    /// Deletes a job without a record of it.
+    pub(super) async fn delete_one(self, id: &JobId) -> Result<()> {
+        match self.client.of(id)?.delete(id, self.client.job.kept()).await? {
+            DeleteOutcome::Deleted => Ok(()),
+            DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
+            DeleteOutcome::Running => {
+                Err(ClientError::wrong_state("delete", id, "started; stop it first"))
+            }
+        }
     }
 
     /// Changes the priority, the group, the earliest time or settings of a job that has not started. Returns its
@@ -177,21 +179,21 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has started, an actor is about to start
     /// it, or its queue is too long to take it out.
-    pub async fn edit_job(&self, id: &JobId, values: &JobValues) -> Result<JobStatus> {
+    pub async fn edit(self, id: &JobId, values: &JobValues) -> Result<JobStatus> {
         let state = self.edit_one(id, values).await?;
-        self.note("job.edit", with_fields(id, &values.changes)).await;
+        self.client.audit().note("job.edit", with_fields(id, &values.changes)).await;
         Ok(state)
     }
 
     /// Changes a job without a record of it.
-    pub(super) async fn edit_one(&self, id: &JobId, values: &JobValues) -> Result<JobStatus> {
+    pub(super) async fn edit_one(self, id: &JobId, values: &JobValues) -> Result<JobStatus> {
         let wrong = |status: &str| ClientError::wrong_state("edit", id, status);
         if let Some(group) = &values.place.group {
             self.stays_within_bounds(id, group.as_ref()).await?;
         }
         let mut edit = values.place.clone();
         edit.corrections = self.corrections(id, &values.changes).await?;
-        match self.of(id)?.edit(id, &edit).await? {
+        match self.client.of(id)?.edit(id, &edit).await? {
             EditOutcome::Edited(status) => Ok(status),
             EditOutcome::Refused(status) => Err(wrong(&format!(
                 "{status}; only a job that has not started can be changed: hero job clone {id}"
@@ -207,8 +209,8 @@ impl Client {
 
     /// Refuses a group beside `where`, and one beyond the bounds of the token that submitted a job: no actor there would
     /// run it.
-    async fn stays_within_bounds(&self, id: &JobId, group: Option<&Group>) -> Result<()> {
-        let job = self.get_job(id).await?;
+    async fn stays_within_bounds(self, id: &JobId, group: Option<&Group>) -> Result<()> {
+        let job = self.client.get_job(id).await?;
         if group.is_some() && job.spec.r#where.is_some() {
             let why =
                 "cannot stand beside the job's `where`: hero job clone submits a copy with another";
@@ -228,7 +230,7 @@ impl Client {
 
     /// Stops a job, and the jobs below it that have not ended. A job that was told to stop submits no more jobs.
     /// Returns what became of each; a job below it that has ended or is gone is left out. The first may have ended.
-    pub(super) async fn stop_tree(&self, id: &JobId) -> Result<Vec<ChangedJob>> {
+    pub(super) async fn stop_tree(self, id: &JobId) -> Result<Vec<ChangedJob>> {
         let mut told = Vec::new();
         let mut left = VecDeque::from([id.clone()]);
         let mut seen = 0;
@@ -249,8 +251,8 @@ impl Client {
     }
 
     /// Returns the jobs that the script of a job has submitted; none if it is gone.
-    pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>> {
-        Ok(self.of(id)?.children(id).await?)
+    pub async fn children(self, id: &JobId) -> Result<Vec<JobId>> {
+        Ok(self.client.of(id)?.children(id).await?)
     }
 
     /// Returns a copy of a job with a new id, without its unique key, its time and its signature, and with these changes:
@@ -258,9 +260,9 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if the job or a change is not legal.
-    pub async fn clone_of(&self, id: &JobId, changes: &Map<String, Value>) -> Result<Job> {
+    pub async fn clone_of(self, id: &JobId, changes: &Map<String, Value>) -> Result<Job> {
         let mut without: Vec<&str> = OF_ONE_JOB.to_vec();
-        let job = self.get_job(id).await?;
+        let job = self.client.get_job(id).await?;
         if let Some(used) = &job.spec.uses {
             let names_another = changes.get("uses").is_some_and(|uses| !uses.is_null());
             if names_another {
@@ -268,7 +270,7 @@ impl Client {
                 without.extend(["script", "script_digest", "script_type", "extension"]);
             } else if changes.contains_key("uses")
                 || changes.contains_key("script")
-                || self.store.published_script(used).await?.is_none()
+                || self.client.store.published_script(used).await?.is_none()
             {
                 without.extend(["uses", "script_digest"]);
             }
@@ -277,7 +279,7 @@ impl Client {
     }
 }
 
-impl Client {
+impl JobClient<'_> {
     /// Sends an event with a value of JSON, or none, to a job. Returns whether the job waited for it; if not, it is stored
     /// for the next wait of the job.
     ///
@@ -285,8 +287,8 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a name or a value that is not legal;
     /// [`ClientError::WrongState`] if the job has ended, has had this event, no longer waits for it, keeps too many, or
     /// waits for it from others.
-    pub async fn tell_job(&self, id: &JobId, event: &str, data: Option<&str>) -> Result<bool> {
-        let status = match self.try_tell_job(id, event, data).await? {
+    pub async fn tell(self, id: &JobId, event: &str, data: Option<&str>) -> Result<bool> {
+        let status = match self.try_tell(id, event, data).await? {
             TellOutcome::Told => return Ok(true),
             TellOutcome::Kept => return Ok(false),
             TellOutcome::Missing => return Err(ClientError::NoSuchJob(id.clone())),
@@ -300,7 +302,7 @@ impl Client {
             ),
             TellOutcome::Forbidden => format!(
                 "waiting for {event} from others than {}: hero job show {id} names them",
-                self.author.who
+                self.client.author.who
             ),
             TellOutcome::Full => "full of events that it has not waited for".to_owned(),
             TellOutcome::Refused(status) => status.to_string(),
@@ -309,12 +311,12 @@ impl Client {
         Err(ClientError::wrong_state("tell", id, status))
     }
 
-    /// Sends an event to a job as [`Client::tell_job`] does. Returns whether the job got it, it is stored for the next wait, or why not.
+    /// Sends an event to a job as [`JobClient::tell`] does. Returns whether the job got it, it is stored for the next wait, or why not.
     ///
     /// # Errors
     /// [`ClientError::Invalid`] for a name or a value that is not legal; [`ClientError::Store`].
-    pub async fn try_tell_job(
-        &self,
+    pub async fn try_tell(
+        self,
         id: &JobId,
         event: &str,
         data: Option<&str>,
@@ -323,17 +325,18 @@ impl Client {
         let data = data.map(event_data).transpose();
         let data = data.map_err(|why| InvalidJob::new("data", why))?;
         let told = self.event_json(event, data);
-        let outcome = self.of(id)?.tell(id, (event, &told), &self.author.names).await?;
+        let outcome =
+            self.client.of(id)?.tell(id, (event, &told), &self.client.author.names).await?;
         if matches!(outcome, TellOutcome::Told | TellOutcome::Kept) {
-            self.note("job.tell", format!("{id} ({event})")).await;
+            self.client.audit().note("job.tell", format!("{id} ({event})")).await;
         }
         Ok(outcome)
     }
 
     /// Returns the event as JSON, with who tells it and from where. The value is as it was written, with all digits of
     /// its numbers.
-    fn event_json(&self, event: &str, data: Option<String>) -> String {
-        let by = &self.author;
+    fn event_json(self, event: &str, data: Option<String>) -> String {
+        let by = &self.client.author;
         let (who, from, through) = (bounded(&by.who), bounded(&by.from), by.through);
         let data = data.unwrap_or_else(|| "null".to_owned());
         let rest = json!({ "event": event, "who": who, "from": from, "through": through });

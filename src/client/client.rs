@@ -64,6 +64,7 @@ mod session;
 mod short_ids;
 mod stats;
 mod status;
+mod subjects;
 mod tokens;
 mod wait;
 
@@ -101,6 +102,11 @@ pub use run::AwaitedJob;
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
 pub use stats::{AskedPlaces, Counters, PeriodStats, SampleDocument, SamplesDocument};
 pub use status::ShardServer;
+pub use subjects::{
+    ActorClient, AuditClient, CronClient, EventClient, FileClient, GraphClient, JobClient,
+    LogClient, MachineClient, MigrationClient, NotificationClient, ObjectClient, QueueClient,
+    ScriptClient, SessionClient, StatsClient, SystemClient, TokenClient,
+};
 pub use tokens::{NewToken, Token};
 
 use std::collections::BTreeMap;
@@ -174,11 +180,6 @@ impl Client {
     pub async fn ping(&self) -> Result<()> {
         self.shards.each(Store::ping).await?;
         Ok(())
-    }
-
-    /// Returns keys of Hero that have the wrong type, each as a sentence.
-    pub async fn wrong_types(&self) -> Result<Vec<String>> {
-        Ok(self.shards.each(Store::wrong_types).await?.concat())
     }
 
     /// Stores a job without starting it; [`Client::start_job`] does that.
@@ -284,8 +285,17 @@ impl Client {
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>> {
         Ok(self.shards.list_jobs(query).await?)
     }
+}
 
-    pub async fn counters(&self, script_type: &ScriptType) -> Result<BTreeMap<String, u64>> {
+impl SystemClient<'_> {
+    /// Returns keys of Hero that have the wrong type, each as a sentence.
+    pub async fn wrong_types(self) -> Result<Vec<String>> {
+        Ok(self.client.shards.each(Store::wrong_types).await?.concat())
+    }
+}
+
+impl StatsClient<'_> {
+    pub async fn counters(self, script_type: &ScriptType) -> Result<BTreeMap<String, u64>> {
         let counters = self.counters_of(std::slice::from_ref(script_type)).await?;
         Ok(counters.into_iter().next().unwrap_or_default())
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::many::unaccepted;
 use super::new_batch::{members, stored_with};
 use super::periodic_jobs::entry;
-use super::{Client, ClientError, FleetMember, Graph, Result};
+use super::{ClientError, CronClient, FleetMember, Graph, Result};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
 use crate::proto::cron::{Overlap, delay_of};
@@ -17,19 +17,19 @@ use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobId, TraceParent};
 use crate::store::{BackfilledJob, BatchOutcome, FiredBatch, NewGraph};
 
-impl Client {
+impl CronClient<'_> {
     /// Returns the batch or graph that a firing submits at its time, in a trace.
     ///
     /// # Errors
-    /// As [`Client::submit_graph`] and [`Client::fleet`]; [`ClientError::NoLiveMachine`].
-    pub async fn cron_firing(
-        &self,
+    /// As [`GraphClient::submit`](super::GraphClient::submit) and [`MachineClient::fleet`](super::MachineClient::fleet); [`ClientError::NoLiveMachine`].
+    pub async fn firing(
+        self,
         entry: &CronEntry,
         due: Timestamp,
         id: JobId,
         trace: Option<TraceParent>,
     ) -> Result<FiredBatch> {
-        let mut firing = self.cron_batch(entry, (due, true), id, trace).await?;
+        let mut firing = self.batch(entry, (due, true), id, trace).await?;
         self.complete_firing(&mut firing).await?;
         Ok(firing)
     }
@@ -38,35 +38,35 @@ impl Client {
         unaccepted(outcome, &firing.jobs, &firing.graph.id, &|place| name_of(&firing.jobs[place]))
     }
 
-    async fn complete_firing(&self, firing: &mut FiredBatch) -> Result<()> {
-        let (on, jobs) = (self.of(&firing.graph.id)?, &firing.jobs);
-        let complete = self.complete_batch(on, jobs, &|place| name_of(&jobs[place])).await?;
+    async fn complete_firing(self, firing: &mut FiredBatch) -> Result<()> {
+        let (on, jobs) = (self.client.of(&firing.graph.id)?, &firing.jobs);
+        let complete = self.client.complete_batch(on, jobs, &|place| name_of(&jobs[place])).await?;
         firing.jobs = complete.into_owned();
         Ok(())
     }
 
     /// Returns the batch or graph of a firing, or of a run beside the schedule.
-    async fn cron_batch(
-        &self,
+    async fn batch(
+        self,
         entry: &CronEntry,
         (at, is_due): (Timestamp, bool),
         id: JobId,
         trace: Option<TraceParent>,
     ) -> Result<FiredBatch> {
         match (&entry.fleet, entry.graph(at)) {
-            (_, Some(plan)) => self.cron_graph(entry, plan, id, trace).await,
+            (_, Some(plan)) => self.graph(entry, plan, id, trace).await,
             (Some(fleet), None) => {
                 let mut job = entry.job(at);
                 job.spec.traceparent = trace;
                 let due = is_due.then_some(at);
-                Box::pin(self.cron_fleet(entry, (fleet, job), due, id)).await
+                Box::pin(self.fleet(entry, (fleet, job), due, id)).await
             }
             (None, None) => Err(ClientError::NoSuchGraph(id)),
         }
     }
 
-    async fn cron_graph(
-        &self,
+    async fn graph(
+        self,
         entry: &CronEntry,
         plan: GraphPlan<Job>,
         id: JobId,
@@ -79,24 +79,26 @@ impl Client {
             graph.new.name = entry.name.as_str().parse().ok();
         }
         graph.join_trace(trace);
-        let (graph, jobs) = self.prepared(&mut graph).await?;
+        let (graph, jobs) = self.client.prepared(&mut graph).await?;
         Ok(FiredBatch { graph, jobs, note: String::new() })
     }
 
     /// Returns the batch of a job for every machine or actor. At a firing each copy starts after a delay that depends on its
     /// machine alone, at most the spread.
-    async fn cron_fleet(
-        &self,
+    async fn fleet(
+        self,
         entry: &CronEntry,
         (fleet, mut job): (&CronFleet, Job),
         due: Option<Timestamp>,
         id: JobId,
     ) -> Result<FiredBatch> {
-        self.resolve_script(&mut job).await?;
+        self.client.scripts().resolve(&mut job).await?;
         // They are for the batch.
         let notify = std::mem::take(&mut job.spec.notify);
         let (mut jobs, mut absent) = (Vec::new(), Vec::new());
-        for FleetMember { machine, actor, job } in self.fleet(&job, fleet.every).await? {
+        for FleetMember { machine, actor, job } in
+            self.client.machines().fleet(&job, fleet.every).await?
+        {
             let Some(mut job) = job else {
                 absent.push(actor.map_or(machine.host, |actor| actor.to_string()));
                 continue;
@@ -106,7 +108,7 @@ impl Client {
             if let Some(due) = due.filter(|_| !delay.is_zero()) {
                 job.spec.run_at = due.checked_add(delay).ok();
             }
-            self.place_on_shard_of(&id, &mut job)?;
+            self.client.place_on_shard_of(&id, &mut job)?;
             jobs.push(job);
         }
         let note = without_copy(&absent);
@@ -128,55 +130,56 @@ impl Client {
     }
 
     /// Submits the batch or graph of a periodic job now, besides its schedule. Returns its id.
-    pub(super) async fn run_cron_batch(&self, entry: &CronEntry) -> Result<JobId> {
-        let now = self.now().await?;
+    pub(super) async fn run_batch(self, entry: &CronEntry) -> Result<JobId> {
+        let now = self.client.system().now().await?;
         // By the beginning its end counts as one of a firing.
         let random = JobId::random().to_string();
         let id: JobId = format!("{}-{}", entry.name.job_id(now)?, &random[..8]).parse()?;
         let FiredBatch { graph, jobs, .. } =
-            self.cron_batch(entry, (now, false), id.clone(), None).await?;
+            self.batch(entry, (now, false), id.clone(), None).await?;
         let name = |place: usize| name_of(&jobs[place]);
-        self.submit_whole(self.of(&id)?, &jobs, &graph, &name).await?;
+        self.client.submit_whole(self.client.of(&id)?, &jobs, &graph, &name).await?;
         Ok(id)
     }
 
     /// Submits the graph of a periodic job for a time of the past, behind the jobs of the one before. Returns its jobs too.
     async fn backfill_graph(
-        &self,
+        self,
         entry: &CronEntry,
         due: Timestamp,
         before: &[JobId],
         only_missing: bool,
     ) -> Result<(BackfilledJob, Vec<JobId>)> {
         let (fired, id) = (entry.name.job_id(due)?, entry.name.backfill_id(due)?);
-        let mut graph = self.cron_batch(entry, (due, false), id, None).await?;
+        let mut graph = self.batch(entry, (due, false), id, None).await?;
         for spec in graph.jobs.iter_mut().map(|job| &mut job.spec) {
             if spec.waits_for().next().is_none() {
                 spec.after_any = before.to_vec();
             }
         }
         self.complete_firing(&mut graph).await?;
-        let (fired, kept) = ((&fired, only_missing), self.job.kept());
-        let filled = self.store.backfill_graph(&entry.name, due, fired, &graph, kept).await?;
+        let (fired, kept) = ((&fired, only_missing), self.client.job.kept());
+        let filled =
+            self.client.store.backfill_graph(&entry.name, due, fired, &graph, kept).await?;
         let filled = filled.unwrap_or_else(|outcome| {
             BackfilledJob::Failed(Self::refusal_of_firing(outcome, &graph).to_string())
         });
         Ok((filled, graph.jobs.into_iter().map(|job| job.id).collect()))
     }
 
-    /// Lists the firings of one of the periodic jobs of [`Client::whole_crontab`] in a period.
+    /// Lists the firings of one of the periodic jobs of [`CronClient::crontab`] in a period.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; [`Exit::Data`] if the period ends before it begins or in the
     /// future, has no firing, or more than [`BACKFILL_MAX`].
     pub async fn firings_within(
-        &self,
+        self,
         crontab: &Crontab,
         name: &str,
         period: &BackfillPeriod,
     ) -> Result<Vec<Timestamp>, Error> {
-        let crontab = self.whole_crontab(crontab).await?;
-        within(entry(&crontab, name)?, period, self.now().await?)
+        let crontab = self.crontab(crontab).await?;
+        within(entry(&crontab, name)?, period, self.client.system().now().await?)
     }
 
     /// Submits the jobs or graphs of a periodic job for its firings in a period, each with its own time. One for which the
@@ -186,19 +189,19 @@ impl Client {
     /// # Errors
     /// As [`Self::firings_within`]; [`Exit::Data`] if a job was refused; the code of [`ClientError::Store`].
     pub async fn backfill(
-        &self,
+        self,
         crontab: &Crontab,
         name: &str,
         period: &BackfillPeriod,
     ) -> Result<Vec<BackfilledFiring>, Error> {
-        let crontab = self.whole_crontab(crontab).await?;
+        let crontab = self.crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
         if entry.fleet.is_some() {
             let why =
                 "each of its firings is a batch for every machine: hero cron run submits one now";
             return Err(Error::new(Exit::Data, format!("cannot backfill {name}: {why}")));
         }
-        let times = within(entry, period, self.now().await?)?;
+        let times = within(entry, period, self.client.system().now().await?)?;
         let (mut done, mut before) = (Vec::with_capacity(times.len()), Vec::new());
         for due in times {
             let id = entry.name.backfill_id(due).map_err(ClientError::from)?;
@@ -206,9 +209,15 @@ impl Client {
                 Box::pin(self.backfill_graph(entry, due, &before, period.only_missing)).await?
             } else {
                 let (mut job, fired) = job_of(entry, due, &before)?;
-                self.resolve_script(&mut job).await?;
+                self.client.scripts().resolve(&mut job).await?;
                 let rules = (&fired, period.only_missing);
-                let filled = self.store.backfill(&entry.name, due, rules, &job, self.job.kept());
+                let filled = self.client.store.backfill(
+                    &entry.name,
+                    due,
+                    rules,
+                    &job,
+                    self.client.job.kept(),
+                );
                 (filled.await.map_err(ClientError::from)?, vec![job.id])
             };
             let (outcome, id) = match filled {
@@ -234,7 +243,10 @@ impl Client {
                 job_id: id,
             });
         }
-        self.note("cron.backfill", format!("{}: {} firings", entry.name, done.len())).await;
+        self.client
+            .audit()
+            .note("cron.backfill", format!("{}: {} firings", entry.name, done.len()))
+            .await;
         Ok(done)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Client, ClientError, Result};
+use super::{ClientError, GraphClient, JobClient, Result};
 use crate::proto::job::{Job, JobAttempt, JobId, JobStatus, QUEUE_PLACE};
 use crate::store::{JobDependents, JobSummary};
 
@@ -61,15 +61,15 @@ struct Leaf {
     more: u64,
 }
 
-impl Client {
+impl JobClient<'_> {
     /// Reads the trees of a job. They are bounded in depth, width and size, and take one round trip per level.
-    pub async fn trees(&self, job: &Job) -> Result<JobTrees> {
+    pub async fn trees(self, job: &Job) -> Result<JobTrees> {
         let prerequisites = self.tree(job, TreeDirection::Prerequisites).await?;
         let dependents = self.tree(job, TreeDirection::Dependents).await?;
         Ok(JobTrees { prerequisites, dependents })
     }
 
-    async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch> {
+    async fn tree(self, job: &Job, way: TreeDirection) -> Result<Branch> {
         let kin = JobDependents {
             status: Some(job.status),
             name: job.spec.name.as_ref().map(ToString::to_string),
@@ -88,7 +88,7 @@ impl Client {
             }
             level = level.end..leaves.len();
             let ids: Vec<JobId> = leaves[level.clone()].iter().map(|l| l.id.clone()).collect();
-            let found = self.of(&job.id)?.dependents(&ids).await?;
+            let found = self.client.of(&job.id)?.dependents(&ids).await?;
             for (leaf, kin) in leaves[level.clone()].iter_mut().zip(found) {
                 leaf.kin = kin;
             }
@@ -97,14 +97,14 @@ impl Client {
     }
 
     /// Returns the jobs that each of these jobs still waits for; none for a job that does not wait.
-    pub async fn awaited_by(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
-        Ok(self.shards.pending(ids).await?)
+    pub async fn awaited_by(self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
+        Ok(self.client.shards.pending(ids).await?)
     }
 
     /// Lists some jobs that wait for a job, or did: those behind the first `skip` of them, at most `most`. Returns the number
     /// of them to skip for the next page, if there is one.
     pub async fn dependents(
-        &self,
+        self,
         job: &Job,
         skip: usize,
         most: usize,
@@ -114,21 +114,28 @@ impl Client {
         let left = most - page.len();
         if left > 0 && job.dependents_more > 0 {
             let skip = skip.saturating_sub(in_hash);
-            page.extend(self.of(&job.id)?.more_dependents(&job.id, skip, left).await?);
+            page.extend(self.client.of(&job.id)?.more_dependents(&job.id, skip, left).await?);
         }
         let next = skip + page.len();
         let is_last = page.len() < most || next as u64 >= in_hash as u64 + job.dependents_more;
         Ok((page, (!is_last).then_some(next)))
     }
 
+    /// Reads jobs as lists show them, in one round trip per shard. A job that does not exist is left out.
+    pub async fn summaries(self, ids: Vec<JobId>) -> Result<Vec<JobSummary>> {
+        Ok(self.client.shards.summaries(ids).await?.into_iter().flatten().collect())
+    }
+}
+
+impl GraphClient<'_> {
     /// Reads the graph around a job, up to `most` jobs. Takes two round trips for each step away from the job.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
-    pub async fn graph_around(&self, id: &JobId, most: usize) -> Result<JobGraph> {
+    pub async fn around(self, id: &JobId, most: usize) -> Result<JobGraph> {
         let mut known: HashSet<JobId> = HashSet::from([id.clone()]);
         let mut graph = JobGraph { jobs: Vec::new(), is_cut: false };
-        let (store, mut step) = (self.of(id)?, vec![id.clone()]);
+        let (store, mut step) = (self.client.of(id)?, vec![id.clone()]);
         while !step.is_empty() {
             let relations = store.dependents(&step).await?;
             let summaries = store.summaries(step.clone()).await?;
@@ -155,22 +162,13 @@ impl Client {
     }
 
     /// Reads jobs of a graph with what they wait for, in two round trips. A job that does not exist is left out.
-    pub async fn relations_in_graph(
-        &self,
-        graph: &JobId,
-        ids: Vec<JobId>,
-    ) -> Result<Vec<GraphJob>> {
-        let store = self.of(graph)?;
+    pub async fn relations(self, graph: &JobId, ids: Vec<JobId>) -> Result<Vec<GraphJob>> {
+        let store = self.client.of(graph)?;
         let relations = store.dependents(&ids).await?;
         let jobs = store.summaries(ids).await?.into_iter().zip(relations);
         // A later job may have the id of a deleted one.
         let jobs = jobs.filter(|(_, of)| of.graph.as_deref() == Some(graph.as_str()));
         Ok(jobs.filter_map(|(job, of)| Some(GraphJob::new(job?, of))).collect())
-    }
-
-    /// Reads jobs as lists show them, in one round trip per shard. A job that does not exist is left out.
-    pub async fn job_summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>> {
-        Ok(self.shards.summaries(ids).await?.into_iter().flatten().collect())
     }
 }
 
@@ -236,14 +234,15 @@ pub struct JobGraph {
 
 const DEPENDENTS_NAMED_MAX: usize = 1000;
 
-impl Client {
+impl JobClient<'_> {
     /// Returns the latest attempts of a job, the running one included, the oldest first.
-    pub async fn attempts(&self, job: &Job) -> Result<Vec<JobAttempt>> {
+    pub async fn attempts(self, job: &Job) -> Result<Vec<JobAttempt>> {
         let mut all = job.attempts.clone();
         if let Some(mut last) = job.last_attempt() {
             if let (None, Some(boot)) = (&last.hostname, &job.boot_id) {
                 // Unknown to a user of Redis whose access list is of an older version.
-                last.hostname = self.of(&job.id)?.hostname_of(boot).await.unwrap_or_default();
+                last.hostname =
+                    self.client.of(&job.id)?.hostname_of(boot).await.unwrap_or_default();
             }
             all.push(last);
         }
@@ -254,14 +253,14 @@ impl Client {
     /// dependents, its attempts, and its place in its queue, on its shard.
     ///
     /// # Errors
-    /// As [`Client::get_job`].
-    pub async fn job_document(&self, id: &JobId) -> Result<serde_json::Value> {
-        let mut job = self.get_job(id).await?;
+    /// As [`Client::get_job`](super::Client::get_job).
+    pub async fn document(self, id: &JobId) -> Result<serde_json::Value> {
+        let mut job = self.client.get_job(id).await?;
         let all = job.dependents.len() as u64 + job.dependents_more;
         (job.dependents, _) = self.dependents(&job, 0, DEPENDENTS_NAMED_MAX).await?;
         job.dependents_more = all.saturating_sub(job.dependents.len() as u64);
         job.attempts = self.attempts(&job).await?;
-        if let Some(place) = self.of(id)?.queue_place(&job).await? {
+        if let Some(place) = self.client.of(id)?.queue_place(&job).await? {
             job.extra.insert(QUEUE_PLACE.to_owned(), place.to_string());
         }
         Ok(job.to_json())
@@ -271,11 +270,11 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::NoDeadLetter`] if the job is not a dead letter.
-    pub async fn dead_letter(&self, id: &JobId) -> Result<Job> {
-        let job = self.get_job(id).await?;
+    pub async fn dead_letter(self, id: &JobId) -> Result<Job> {
+        let job = self.client.get_job(id).await?;
         let dead = match &job.spec.script_type {
             Some(script_type) if job.status == JobStatus::Error => {
-                self.of(id)?.is_dead(script_type, id).await?
+                self.client.of(id)?.is_dead(script_type, id).await?
             }
             _ => false,
         };

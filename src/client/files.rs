@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named_scripts::{NameOf, refused};
-use super::{Client, ClientError, Result, Submission};
+use super::{Client, ClientError, FileClient, Result, Submission};
 use crate::artifacts::{ArtifactError, ContentReader, Contents};
 use crate::proto::job::{
     FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES, STDIN,
@@ -50,12 +50,12 @@ impl Client {
         files: &JobFiles,
         how: Submission,
     ) -> Result<JobId> {
-        self.resolve_script(&mut job).await?;
+        self.scripts().resolve(&mut job).await?;
         self.check(&job)?;
         self.place(&mut job)?;
         let own = job.id.clone();
         if !files.is_empty() {
-            self.give_files(&mut job, files).await?;
+            self.files().give(&mut job, files).await?;
         }
         let store = match how {
             Submission::Run => self.of(&own)?.clone().awaited(),
@@ -68,43 +68,45 @@ impl Client {
             Err(error) => may_be_accepted(error),
         };
         if !files.is_empty() && !is_own {
-            self.take_files_back(std::iter::once(&own)).await;
+            self.files().take_back(std::iter::once(&own)).await;
         }
         stored
     }
+}
 
+impl FileClient<'_> {
     /// Stores the files of a job that is about to be submitted, and names them in the job. They go by
-    /// themselves if it is not, or by [`Client::take_files_back`]. The id of the job stays from now on.
+    /// themselves if it is not, or by [`FileClient::take_back`]. The id of the job stays from now on.
     ///
     /// # Errors
     /// [`ClientError::IdTaken`]; [`ClientError::Invalid`] and [`ClientError::File`] of the files.
-    pub async fn give_files(&self, job: &mut Job, files: &JobFiles) -> Result<()> {
-        self.place(job)?;
+    pub async fn give(self, job: &mut Job, files: &JobFiles) -> Result<()> {
+        self.client.place(job)?;
         let files = &self.settled(files).await?;
-        files.check(self.job.files_size_max)?;
-        if !self.of(&job.id)?.stage_files(&job.id, files).await? {
+        files.check(self.client.job.files_size_max)?;
+        if !self.client.of(&job.id)?.stage_files(&job.id, files).await? {
             return Err(ClientError::IdTaken(job.id.clone()));
         }
         job.extra.insert(INPUT_FILES.to_owned(), files.listed());
-        if self.signer.is_some() {
+        if self.client.signer.is_some() {
             job.file_digests = file_digests(&files.inputs, files.stdin.as_ref());
         }
         Ok(())
     }
 
     /// Removes the files of jobs that were not accepted.
-    pub async fn take_files_back(&self, jobs: impl Iterator<Item = &JobId>) {
+    pub async fn take_back(self, jobs: impl Iterator<Item = &JobId>) {
         for id in jobs {
             // Else they go by themselves.
-            if let Ok(store) = self.of(id) {
+            if let Ok(store) = self.client.of(id) {
                 let _ = store.drop_files(id).await;
             }
         }
     }
 
     /// Gives jobs of an atomic batch their files, by their places, all or none. Returns the jobs that have some.
-    pub(super) async fn give_all_files(
-        &self,
+    pub(super) async fn give_all(
+        self,
         files: impl Iterator<Item = (usize, &JobFiles)>,
         jobs: &mut [Job],
         name: &NameOf<'_>,
@@ -112,8 +114,8 @@ impl Client {
         let mut given = Vec::new();
         for (place, files) in files {
             let Some(job) = jobs.get_mut(place) else { continue };
-            if let Err(error) = self.give_files(job, files).await {
-                self.take_files_back(given.iter()).await;
+            if let Err(error) = self.give(job, files).await {
+                self.take_back(given.iter()).await;
                 return Err(refused(place, name(place), error));
             }
             given.push(job.id.clone());
@@ -123,8 +125,8 @@ impl Client {
 
     /// Gives jobs of a batch, or of none, their files, by their places: one whose files cannot be given is refused. Returns the
     /// jobs that have some.
-    pub(super) async fn give_each_files(
-        &self,
+    pub(super) async fn give_each(
+        self,
         files: &FilesByPlace,
         jobs: &mut [Result<Job>],
         batch: Option<&JobId>,
@@ -132,9 +134,9 @@ impl Client {
         let mut given = Vec::new();
         for (place, files) in files {
             let Some(Ok(job)) = jobs.get_mut(*place) else { continue };
-            let mut gave = batch.map_or(Ok(()), |batch| self.place_on_shard_of(batch, job));
+            let mut gave = batch.map_or(Ok(()), |batch| self.client.place_on_shard_of(batch, job));
             if gave.is_ok() {
-                gave = self.give_files(job, files).await;
+                gave = self.give(job, files).await;
             }
             match gave {
                 Ok(()) => given.push((*place, job.id.clone())),
@@ -145,12 +147,12 @@ impl Client {
     }
 
     /// Moves large contents into the folder, if there is one, and keeps those that are there already.
-    async fn settled(&self, files: &JobFiles) -> Result<JobFiles> {
-        let (contents, mut files) = (Contents::of(&self.job), files.clone());
+    async fn settled(self, files: &JobFiles) -> Result<JobFiles> {
+        let (contents, mut files) = (Contents::of(&self.client.job), files.clone());
         if !contents.has_folder() {
             return Ok(files);
         }
-        let room = self.job.files_size_max;
+        let room = self.client.job.files_size_max;
         let settle = move || {
             for content in files.inputs.values_mut().chain(&mut files.stdin) {
                 match content {
@@ -169,16 +171,16 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if they are gone.
-    pub async fn input_files(&self, id: &JobId) -> Result<JobFiles> {
-        let (names, has_stdin) = self.get_job(id).await?.input_files();
+    pub async fn inputs(self, id: &JobId) -> Result<JobFiles> {
+        let (names, has_stdin) = self.client.get_job(id).await?.input_files();
         let gone = || InvalidJob::new(INPUT_FILES, "are gone");
-        let read = self.of(id)?.read_files(id, FileSide::Input, &names).await?;
+        let read = self.client.of(id)?.read_files(id, FileSide::Input, &names).await?;
         let mut files = JobFiles::default();
         for (name, bytes) in names.into_iter().zip(read) {
             files.inputs.insert(name, bytes.ok_or_else(gone)?);
         }
         if has_stdin {
-            files.stdin = Some(self.of(id)?.read_stdin(id).await?.ok_or_else(gone)?);
+            files.stdin = Some(self.client.of(id)?.read_stdin(id).await?.ok_or_else(gone)?);
         }
         Ok(files)
     }
@@ -187,32 +189,33 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`].
-    pub async fn job_files(&self, id: &JobId) -> Result<Vec<JobFile>> {
-        let job = self.get_job(id).await?;
+    pub async fn list(self, id: &JobId) -> Result<Vec<JobFile>> {
+        let job = self.client.get_job(id).await?;
         let (inputs, has_stdin) = job.input_files();
         let named = |side| move |name: FileName| (side, name.to_string());
         let outputs = job.output_files().into_iter().map(named(FileSide::Output));
         let inputs = inputs.into_iter().map(named(FileSide::Input));
         let stdin = has_stdin.then(|| (FileSide::Stdin, STDIN.to_owned()));
         let files: Vec<(FileSide, String)> = outputs.chain(inputs).chain(stdin).collect();
-        let sizes = self.of(id)?.file_sizes(id, &files).await?;
+        let sizes = self.client.of(id)?.file_sizes(id, &files).await?;
         let files = files.into_iter().zip(sizes);
         Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
     }
 
     /// Finds a file of a job: left by its script, or else given to it. `None` if it
-    /// has no file of this name. [`Client::file_bytes`] and [`Contents::give`] read it.
+    /// has no file of this name. [`FileClient::bytes`] and [`Contents::give`] read it.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if the file is gone.
-    pub async fn job_file(&self, id: &JobId, name: &FileName) -> Result<Option<FileBody>> {
-        let job = self.get_job(id).await?;
+    pub async fn get(self, id: &JobId, name: &FileName) -> Result<Option<FileBody>> {
+        let job = self.client.get_job(id).await?;
         for (side, names, field) in [
             (FileSide::Output, job.output_files(), OUTPUT_FILES),
             (FileSide::Input, job.input_files().0, INPUT_FILES),
         ] {
             if names.contains(name) {
-                let read = self.of(id)?.read_files(id, side, std::slice::from_ref(name)).await?;
+                let read =
+                    self.client.of(id)?.read_files(id, side, std::slice::from_ref(name)).await?;
                 let gone = || InvalidJob::new(field, format!("of job {id}: `{name}` is gone"));
                 return Ok(Some(read.into_iter().next().flatten().ok_or_else(gone)?));
             }
@@ -224,26 +227,26 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if it is gone.
-    pub async fn job_stdin(&self, id: &JobId) -> Result<Option<FileBody>> {
-        if !self.get_job(id).await?.input_files().1 {
+    pub async fn stdin(self, id: &JobId) -> Result<Option<FileBody>> {
+        if !self.client.get_job(id).await?.input_files().1 {
             return Ok(None);
         }
         let gone =
             || InvalidJob::new(INPUT_FILES, format!("of job {id}: its standard input is gone"));
-        Ok(Some(self.of(id)?.read_stdin(id).await?.ok_or_else(gone)?))
+        Ok(Some(self.client.of(id)?.read_stdin(id).await?.ok_or_else(gone)?))
     }
 
     /// Returns the reader of these bytes of a file that was found. It opens nothing yet; each block may be slow.
     ///
     /// # Errors
     /// [`ClientError::File`] if its content is in a folder, and this machine has none.
-    pub fn file_reader(&self, content: FileBody, range: Range<u64>) -> Result<ContentReader> {
-        Ok(Contents::of(&self.job).reader(content, range)?)
+    pub fn reader(self, content: FileBody, range: Range<u64>) -> Result<ContentReader> {
+        Ok(Contents::of(&self.client.job).reader(content, range)?)
     }
 
     /// Returns the bytes of a file that was found, at most this many.
-    pub async fn file_bytes(&self, content: FileBody, bytes_max: u64) -> Result<Vec<u8>> {
-        let contents = Contents::of(&self.job);
+    pub async fn bytes(self, content: FileBody, bytes_max: u64) -> Result<Vec<u8>> {
+        let contents = Contents::of(&self.client.job);
         Ok(blocking(move || contents.bytes(content, bytes_max)).await?)
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::wait::OUTAGE_MAX;
-use super::{Client, ClientError, Result};
+use super::{Client, ClientError, EventClient, JobClient, LogClient, Result, SystemClient};
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::{Backoff, Blocking, JobEvent, LogLine, Shards, Store};
 
@@ -47,10 +47,10 @@ pub struct JobNews {
     pub is_last: bool,
 }
 
-impl Client {
+impl JobClient<'_> {
     /// Follows the states of a job, and its log after a place, on its own connection.
-    pub fn follow_job(&self, id: &JobId, after: String) -> JobFollower {
-        let store = self.of_or_home(id).clone();
+    pub fn follow(self, id: &JobId, after: String) -> JobFollower {
+        let store = self.client.of_or_home(id).clone();
         let connection = store.blocking();
         JobFollower {
             store,
@@ -67,8 +67,8 @@ impl Client {
 
     /// Reads the state of a job, and the text after the last line of its log that has no line end yet; `None` if it is
     /// gone.
-    pub async fn state_and_unfinished(&self, id: &JobId) -> Result<Option<(JobStatus, String)>> {
-        let found = self.of(id)?.state_and_unfinished(id).await?;
+    pub async fn state_and_unfinished(self, id: &JobId) -> Result<Option<(JobStatus, String)>> {
+        let found = self.client.of(id)?.state_and_unfinished(id).await?;
         Ok(found.map(|(status, unfinished, _)| (status, unfinished)))
     }
 
@@ -76,10 +76,12 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
-    pub async fn check_same_job(&self, id: &JobId, created_at: Option<Timestamp>) -> Result<()> {
-        check_same(self.of_or_home(id), id, created_at).await
+    pub async fn check_same(self, id: &JobId, created_at: Option<Timestamp>) -> Result<()> {
+        check_same(self.client.of_or_home(id), id, created_at).await
     }
+}
 
+impl Client {
     /// Reads up to `limit` lines of a job's log, after a given line or from the start.
     ///
     /// # Errors
@@ -96,22 +98,24 @@ impl Client {
         }
         Ok(lines)
     }
+}
 
+impl LogClient<'_> {
     /// Reads the last `limit` lines of a job's log, the oldest first; none if there is no log.
-    pub async fn get_last_job_logs(&self, id: &JobId, limit: usize) -> Result<Vec<LogLine>> {
-        Ok(self.of(id)?.read_log_before(id, None, limit).await?)
+    pub async fn last(self, id: &JobId, limit: usize) -> Result<Vec<LogLine>> {
+        Ok(self.client.of(id)?.read_log_before(id, None, limit).await?)
     }
 
     /// Reads the last `limit` lines of a job's log before a given line, or before its end, the oldest first. With a
     /// text only those that have it, in any case of its letters; progress is none of them.
-    pub async fn get_job_logs_before(
-        &self,
+    pub async fn before(
+        self,
         id: &JobId,
         before: Option<&str>,
         text: &str,
         limit: usize,
     ) -> Result<Vec<LogLine>> {
-        let store = self.of(id)?;
+        let store = self.client.of(id)?;
         if text.is_empty() {
             return Ok(store.read_log_before(id, before, limit).await?);
         }
@@ -133,29 +137,33 @@ impl Client {
     }
 
     /// Follows a job's log from its start to the job's end, on its own connection.
-    pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
-        self.follow_job_logs_after(id, "0-0".to_owned())
+    pub fn follow(self, id: &JobId) -> LogFollower {
+        self.follow_after(id, "0-0".to_owned())
     }
 
     /// Follows a job's log from a position on, as [`LogLine::id`] and [`LogLine::place_before`]
     /// give it.
-    pub fn follow_job_logs_after(&self, id: &JobId, place: String) -> LogFollower {
-        LogFollower { job: self.follow_job(id, place), ended: false }
+    pub fn follow_after(self, id: &JobId, place: String) -> LogFollower {
+        LogFollower { job: self.client.jobs().follow(id, place), ended: false }
     }
+}
 
+impl SystemClient<'_> {
     /// Returns the time of Redis's clock, which logs and schedules use.
-    pub async fn now(&self) -> Result<Timestamp> {
-        Ok(self.store.now().await?)
+    pub async fn now(self) -> Result<Timestamp> {
+        Ok(self.client.store.now().await?)
     }
+}
 
+impl EventClient<'_> {
     /// Reads up to `limit` events after a given one, or from the oldest.
-    pub async fn events(&self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
-        Ok(self.shards.read_events(after, limit).await?)
+    pub async fn list(self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
+        Ok(self.client.shards.read_events(after, limit).await?)
     }
 
     /// Follows the events from a time on, on its own connection.
-    pub fn follow_events(&self, since: Timestamp) -> EventFollower {
-        let (connection, shards) = (self.store.blocking(), self.shards.clone());
+    pub fn follow(self, since: Timestamp) -> EventFollower {
+        let (connection, shards) = (self.client.store.blocking(), self.client.shards.clone());
         EventFollower { shards, connection, after: LogLine::place_before(since) }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::graph_documents::{CallbackJob, GraphChange, GraphDocument, JobOfGraph};
 use super::wait::WaitBound;
-use super::{Client, ClientError, Result, moved};
+use super::{ClientError, GraphClient, JobClient, Result, moved};
 use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphState};
 use crate::proto::job::{Corrections, JobId, JobStatus};
 use crate::proto::text::counted;
@@ -27,25 +27,25 @@ fn is_of(job: &JobSummary, graph: &JobId) -> bool {
 /// The outcomes of jobs that may run again.
 const NOT_FINISHED: [GraphJobOutcome; 2] = [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
 
-impl Client {
+impl GraphClient<'_> {
     /// Reads a graph or batch with its counts.
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn graph(&self, id: &JobId) -> Result<GraphInfo> {
-        self.of(id)?.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
+    pub async fn get(self, id: &JobId) -> Result<GraphInfo> {
+        self.client.of(id)?.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
     }
 
     /// Lists graphs and batches, the newest first; `after` is the cursor of the page before.
-    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
-        Ok(self.shards.graphs(limit, after).await?)
+    pub async fn list(self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
+        Ok(self.client.shards.graphs(limit, after).await?)
     }
 
     /// Lists jobs of a graph or batch: those that failed, then the cancelled, then those that have not
     /// ended, then the finished; of one outcome those first that others wait for. `after` is the score of
     /// the last job of the page before.
-    pub async fn jobs_of_graph(
-        &self,
+    pub async fn jobs(
+        self,
         id: &JobId,
         outcome: Option<GraphJobOutcome>,
         after: Option<u64>,
@@ -53,35 +53,20 @@ impl Client {
     ) -> Result<Vec<JobOfGraph>> {
         let outcomes =
             outcome.as_ref().map_or(&GraphJobOutcome::WORST_FIRST[..], std::slice::from_ref);
-        let members = self.of(id)?.graph_members(id, outcomes, after, limit).await?;
+        let members = self.client.of(id)?.graph_members(id, outcomes, after, limit).await?;
         let ids = members.iter().map(|member| member.id.clone()).collect();
-        let jobs = self.of(id)?.summaries(ids).await?;
+        let jobs = self.client.of(id)?.summaries(ids).await?;
         let of_graph = |job: &JobSummary| is_of(job, id);
         let rows = members.into_iter().zip(jobs);
         Ok(rows.map(|(member, job)| JobOfGraph { member, job: job.filter(of_graph) }).collect())
-    }
-
-    /// Reads the outputs of jobs of a graph or batch; `None` for one that is longer than `bytes_max`, or has a key of its own.
-    pub async fn short_outputs(
-        &self,
-        graph: &JobId,
-        jobs: &[&JobId],
-        bytes_max: u64,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.of(graph)?.short_outputs(jobs, bytes_max).await?)
-    }
-
-    /// Reads the last line of the log of each of these jobs of a graph or batch; empty without one.
-    pub async fn last_lines(&self, graph: &JobId, jobs: &[&JobId]) -> Result<Vec<String>> {
-        Ok(self.of(graph)?.last_lines(jobs).await?)
     }
 
     /// Waits until all jobs of a graph or batch have ended, at most for `bound`. `news` gets it again and again meanwhile.
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::GaveUp`] at the bound.
-    pub async fn await_graph(
-        &self,
+    pub async fn wait(
+        self,
         id: &JobId,
         bound: Option<Duration>,
         news: impl FnMut(&GraphInfo),
@@ -90,24 +75,24 @@ impl Client {
         let news = Mutex::new(news);
         let wait = || async {
             loop {
-                let graph = self.graph(id).await?;
+                let graph = self.get(id).await?;
                 patience.answered();
                 news.lock()(&graph);
                 if graph.counts.state() != GraphState::Running {
                     return Ok(graph);
                 }
-                self.waiters(id)?.pop_reply(id).await?;
+                self.client.waiters(id)?.pop_reply(id).await?;
             }
         };
         patience.endure(wait).await
     }
 
     /// Returns a graph or batch as JSON has it, with the states of its callbacks.
-    pub async fn graph_document(&self, graph: &GraphInfo) -> Result<GraphDocument> {
+    pub async fn document(self, graph: &GraphInfo) -> Result<GraphDocument> {
         let mut document = GraphDocument::from(graph);
         for (name, id) in &document.callbacks {
             let Ok(id) = id.parse::<JobId>() else { continue };
-            let found = self.of(&id)?.summaries(vec![id.clone()]).await?;
+            let found = self.client.of(&id)?.summaries(vec![id.clone()]).await?;
             // A later job may have the id of one that held the key of a callback.
             let found = found.into_iter().flatten().filter(|job| is_of(job, &graph.id));
             document.callback_jobs.extend(found.map(|job| CallbackJob {
@@ -120,14 +105,14 @@ impl Client {
     }
 
     /// Stops all jobs of a graph or batch that have not ended.
-    pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange> {
+    pub async fn stop(self, id: &JobId) -> Result<GraphChange> {
         // Jobs whose submission is decided, and not made, are stopped too.
-        self.of(id)?.finish_commits(self.job.kept()).await?;
-        let (by, members) = (self.author.signature(), self.of(id)?.within_graph(id));
+        self.client.of(id)?.finish_commits(self.client.job.kept()).await?;
+        let (by, members) = (self.client.author.signature(), self.client.of(id)?.within_graph(id));
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match members.stop_by(&member.id, self.job.kept(), None, &by).await? {
+            match members.stop_by(&member.id, self.client.job.kept(), None, &by).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}
@@ -139,7 +124,7 @@ impl Client {
             }
         }
         let jobs = counted(change.done + change.told, "job", "jobs");
-        self.note("graph.stop", format!("{id}: {jobs}")).await;
+        self.client.audit().note("graph.stop", format!("{id}: {jobs}")).await;
         Ok(change)
     }
 
@@ -147,13 +132,13 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<()> {
-        if !self.of(id)?.edit_graph(id, window).await? {
+    pub async fn edit(self, id: &JobId, window: GraphWindow) -> Result<()> {
+        if !self.client.of(id)?.edit_graph(id, window).await? {
             return Err(ClientError::NoSuchGraph(id.clone()));
         }
         let changes: Vec<String> =
             window.fields().map(|(name, bound)| format!("{name} {bound}")).collect();
-        self.note("graph.edit", format!("{id}: {}", changes.join(", "))).await;
+        self.client.audit().note("graph.edit", format!("{id}: {}", changes.join(", "))).await;
         Ok(())
     }
 
@@ -161,11 +146,11 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn end_pause(&self, id: &JobId) -> Result<bool> {
-        let ended = self.of(id)?.end_pause(id).await?;
+    pub async fn end_pause(self, id: &JobId) -> Result<bool> {
+        let ended = self.client.of(id)?.end_pause(id).await?;
         let ended = ended.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))?;
         if ended {
-            self.note("graph.tell", format!("{id}: go")).await;
+            self.client.audit().note("graph.tell", format!("{id}: go")).await;
         }
         Ok(ended)
     }
@@ -175,13 +160,13 @@ impl Client {
     /// # Errors
     /// [`ClientError::GraphRuns`] if a job runs; some of the jobs may be deleted if it began to run
     /// meanwhile. [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn delete_graph(&self, id: &JobId) -> Result<GraphChange> {
-        self.of(id)?.finish_commits(self.job.kept()).await?;
+    pub async fn delete(self, id: &JobId) -> Result<GraphChange> {
+        self.client.of(id)?.finish_commits(self.client.job.kept()).await?;
         let runs = |job: &JobId| ClientError::GraphRuns { id: id.clone(), job: job.clone() };
         let waiting = self.all_members(id, &[GraphJobOutcome::Waiting]).await?;
         for some in waiting.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids = some.iter().map(|member| member.id.clone()).collect();
-            let jobs = self.of(id)?.summaries(ids).await?;
+            let jobs = self.client.of(id)?.summaries(ids).await?;
             let is_running = |job: &&JobSummary| job.status == JobStatus::Started && is_of(job, id);
             let running = jobs.iter().flatten().find(is_running);
             if let Some(job) = running {
@@ -189,42 +174,45 @@ impl Client {
             }
         }
         // A deleted job ends its dependents, and with them the graph.
-        self.of(id)?.drop_callbacks(id).await?;
-        let members = self.of(id)?.within_graph(id);
+        self.client.of(id)?.drop_callbacks(id).await?;
+        let members = self.client.of(id)?.within_graph(id);
         let mut change = GraphChange::default();
         for member in self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?.iter().rev() {
-            match members.delete(&member.id, self.job.kept()).await? {
+            match members.delete(&member.id, self.client.job.kept()).await? {
                 DeleteOutcome::Deleted => change.done += 1,
                 DeleteOutcome::Missing => {}
                 DeleteOutcome::Running => return Err(runs(&member.id)),
             }
         }
-        self.of(id)?.drop_graph(id).await?;
-        self.note("graph.delete", format!("{id}: {}", counted(change.done, "job", "jobs"))).await;
+        self.client.of(id)?.drop_graph(id).await?;
+        self.client
+            .audit()
+            .note("graph.delete", format!("{id}: {}", counted(change.done, "job", "jobs")))
+            .await;
         Ok(change)
     }
 
     /// Forgets a batch without an accepted job. Returns whether it was one.
-    pub async fn drop_empty_batch(&self, id: &JobId) -> Result<bool> {
-        let batch = self.of(id)?.graph(id).await?;
+    pub async fn drop_empty_batch(self, id: &JobId) -> Result<bool> {
+        let batch = self.client.of(id)?.graph(id).await?;
         let is_empty = batch.is_some_and(|batch| batch.counts.jobs == 0);
         if is_empty {
-            self.of(id)?.drop_graph(id).await?;
+            self.client.of(id)?.drop_graph(id).await?;
         }
         Ok(is_empty)
     }
 
     /// Lists all jobs of a graph with these outcomes, in the order of the graph.
     async fn all_members(
-        &self,
+        self,
         id: &JobId,
         outcomes: &[GraphJobOutcome],
     ) -> Result<Vec<GraphMember>> {
-        self.graph(id).await?;
+        self.get(id).await?;
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let most = Store::GRAPHS_PER_PAGE_MAX;
-            let page = self.of(id)?.graph_members(id, outcomes, after, most).await?;
+            let page = self.client.of(id)?.graph_members(id, outcomes, after, most).await?;
             after = page.last().map(|member| member.score);
             let is_last = page.len() < most;
             all.extend(page);
@@ -243,11 +231,11 @@ impl Client {
     /// [`ClientError::NoSuchGraph`]; [`ClientError::Step`] for a name that is unknown or of a job that would not run,
     /// [`ClientError::Invalid`] for a change that is not legal, and then no job was retried;
     /// [`ClientError::Store`], and then the jobs before it were.
-    pub async fn retry_graph(&self, id: &JobId, how: &GraphRetry) -> Result<GraphChange> {
-        self.of(id)?.finish_stop(id, self.job.kept()).await?;
+    pub async fn retry(self, id: &JobId, how: &GraphRetry) -> Result<GraphChange> {
+        self.client.of(id)?.finish_stop(id, self.client.job.kept()).await?;
         let (members, corrections) = self.to_retry(id, how).await?;
         let mut change = GraphChange::default();
-        let (none, members_store) = (Corrections::new(), self.of(id)?.within_graph(id));
+        let (none, members_store) = (Corrections::new(), self.client.of(id)?.within_graph(id));
         // In the order of the graph: a job is retried after its prerequisites.
         for member in members {
             let own = corrections.get(&member.id).unwrap_or(&none);
@@ -268,13 +256,13 @@ impl Client {
             format!(", changed {}", changed.join(", "))
         };
         let jobs = counted(change.done, "job", "jobs");
-        self.note("graph.retry", format!("{id}{from}: {jobs}{changed}")).await;
+        self.client.audit().note("graph.retry", format!("{id}{from}: {jobs}{changed}")).await;
         Ok(change)
     }
 
     /// Returns the jobs that run again, in the order of the graph, and their corrections.
     async fn to_retry(
-        &self,
+        self,
         id: &JobId,
         how: &GraphRetry,
     ) -> Result<(Vec<GraphMember>, BTreeMap<JobId, Corrections>)> {
@@ -297,11 +285,11 @@ impl Client {
                         .to_owned();
                 return Err(ClientError::Step { graph: id.clone(), step: step.clone(), why });
             }
-            if !self.of(id)?.may_correct(job) {
+            if !self.client.of(id)?.may_correct(job) {
                 let why = "is another job since it was checked; try again".to_owned();
                 return Err(ClientError::Step { graph: id.clone(), step: step.clone(), why });
             }
-            corrections.insert(job.clone(), self.corrections(job, changes).await?);
+            corrections.insert(job.clone(), self.client.jobs().corrections(job, changes).await?);
         }
         let members = steps.into_iter().map(|(member, _)| member);
         Ok((members.filter(|member| chosen.contains(&member.id)).collect(), corrections))
@@ -309,7 +297,7 @@ impl Client {
 
     /// Returns the ids of the jobs that changes of a graph name.
     pub async fn steps_named<'a>(
-        &self,
+        self,
         id: &JobId,
         names: impl IntoIterator<Item = &'a String>,
     ) -> Result<Vec<JobId>> {
@@ -318,16 +306,33 @@ impl Client {
         ids.collect()
     }
 
-    async fn steps(&self, id: &JobId) -> Result<Vec<Step>> {
+    async fn steps(self, id: &JobId) -> Result<Vec<Step>> {
         let members = self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?;
         let mut steps = Vec::with_capacity(members.len());
         for some in members.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids: Vec<JobId> = some.iter().map(|member| member.id.clone()).collect();
-            let jobs = some.iter().cloned().zip(self.of(id)?.dependents(&ids).await?);
+            let jobs = some.iter().cloned().zip(self.client.of(id)?.dependents(&ids).await?);
             // A later job may have the id of a deleted one.
             steps.extend(jobs.filter(|(_, job)| job.graph.as_deref() == Some(id.as_str())));
         }
         Ok(steps)
+    }
+}
+
+impl JobClient<'_> {
+    /// Reads the outputs of jobs of a graph or batch; `None` for one that is longer than `bytes_max`, or has a key of its own.
+    pub async fn short_outputs(
+        self,
+        graph: &JobId,
+        jobs: &[&JobId],
+        bytes_max: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(self.client.of(graph)?.short_outputs(jobs, bytes_max).await?)
+    }
+
+    /// Reads the last line of the log of each of these jobs of a graph or batch; empty without one.
+    pub async fn last_lines(self, graph: &JobId, jobs: &[&JobId]) -> Result<Vec<String>> {
+        Ok(self.client.of(graph)?.last_lines(jobs).await?)
     }
 }
 

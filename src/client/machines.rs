@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Client, ClientError, Result};
+use super::{ActorClient, ClientError, MachineClient, Result};
 use crate::proto::every::{Every, check_copied};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::labels::{LabelValue, Labels, label};
@@ -127,19 +127,21 @@ impl MachineDocument {
     }
 }
 
-impl Client {
+impl ActorClient<'_> {
     /// Lists the actors that were seen on machines in the time that supervisors keep, also those that are not live.
-    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>> {
-        Ok(self.store.seen_actors().await?)
+    pub async fn seen(self) -> Result<Vec<SeenActor>> {
+        Ok(self.client.store.seen_actors().await?)
     }
+}
 
+impl MachineClient<'_> {
     /// Lists the machines that actors live on, or were seen on in the time that supervisors keep, as [`machines_of`] does.
-    pub async fn machines(
-        &self,
+    pub async fn list(
+        self,
         is_chosen: impl Fn(&ActorId, &Labels) -> bool,
     ) -> Result<Vec<MachineDocument>> {
-        let seen = self.seen_actors().await?;
-        Ok(machines_of(&seen, &self.list_actors(None).await?, is_chosen))
+        let seen = self.client.actors().seen().await?;
+        Ok(machines_of(&seen, &self.client.actors().list(None).await?, is_chosen))
     }
 
     /// Makes the copies of a job for every machine or actor of its type that matches its `where`. Without `expires` those
@@ -148,15 +150,15 @@ impl Client {
     /// # Errors
     /// [`ClientError::Invalid`] if the job has a setting that its copies cannot share; [`ClientError::NoMachine`] if
     /// there is none; [`ClientError::Store`].
-    pub async fn fleet(&self, job: &Job, every: Every) -> Result<Vec<FleetMember>> {
+    pub async fn fleet(self, job: &Job, every: Every) -> Result<Vec<FleetMember>> {
         let script_type = check_copies(job)?;
         let selector = job.spec.r#where.as_ref();
         let is_chosen = |actor: &ActorId, labels: &Labels| {
             actor.script_type == script_type && selector.is_none_or(|of| of.matches(labels))
         };
-        let machines = self.machines(is_chosen).await?;
+        let machines = self.list(is_chosen).await?;
         if machines.is_empty() {
-            let live = self.list_actors(Some(&script_type)).await?;
+            let live = self.client.actors().list(Some(&script_type)).await?;
             let labels: Vec<&Labels> = live.iter().map(|of| &of.presence.labels).collect();
             let why = selector.map(|of| format!(" that matches {of}: {}", of.mismatch(&labels)));
             return Err(ClientError::NoMachine(format!(
@@ -181,30 +183,30 @@ impl Client {
     }
 
     /// Sends these actors of a machine an order. Returns the shards that do not answer, each after its actor.
-    pub async fn send_to_machine(
-        &self,
+    pub async fn send(
+        self,
         machine: &MachineDocument,
         actors: &[ActorId],
         message: &Control,
     ) -> Result<Vec<String>> {
         let mut untold = Vec::new();
         for actor in actors {
-            let shards = self.tell_shards(actor, message).await?;
+            let shards = self.client.actors().tell_shards(actor, message).await?;
             untold.extend(shards.iter().map(|shard| format!("{actor}: {shard}")));
         }
         let what = if *message == Control::Drain { "machine.drain" } else { "machine.resume" };
         let actors = actors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        self.note(what, format!("{}: {actors}", machine.host)).await;
+        self.client.audit().note(what, format!("{}: {actors}", machine.host)).await;
         Ok(untold)
     }
 
     /// Forgets the actors of a machine that are not live, until they are seen on it again. Returns them.
-    pub async fn forget_absent(&self, machine: &MachineDocument) -> Result<Vec<ActorId>> {
+    pub async fn forget_absent(self, machine: &MachineDocument) -> Result<Vec<ActorId>> {
         let absent = machine.actors.iter().filter(|of| !of.live).map(|of| of.actor.parse());
         let absent = absent.collect::<Result<Vec<ActorId>, _>>()?;
         if !absent.is_empty() {
-            self.store.forget_seen(&absent).await?;
-            self.note("machine.forget", &machine.host).await;
+            self.client.store.forget_seen(&absent).await?;
+            self.client.audit().note("machine.forget", &machine.host).await;
         }
         Ok(absent)
     }

@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::named_scripts::{NameOf, refused};
 use super::new_batch::{Links, NewBatch, members, stored_with};
 use super::wait::{STORED, confirmed, will_confirm};
-use super::{Client, ClientError, Result, accepted};
+use super::{Client, ClientError, GraphClient, Result, accepted};
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId};
 use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, Submitted, TOO_SLOW};
@@ -22,7 +22,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] after the round trips before it.
     pub async fn submit_all(&self, jobs: &[Job]) -> Result<Vec<Result<JobId>>> {
-        let jobs = self.each_checked(jobs).await?;
+        let jobs = self.scripts().each_checked(jobs).await?;
         self.submit_placed(self.placed(jobs, None)).await
     }
 
@@ -81,8 +81,8 @@ impl Client {
         jobs: &[Job],
         files: &FilesByPlace,
     ) -> Result<Vec<Result<JobId>>> {
-        let mut each = self.each_checked(jobs).await?;
-        self.resolve_callbacks(jobs.len(), &mut batch.graph).await?;
+        let mut each = self.scripts().each_checked(jobs).await?;
+        self.scripts().resolve_callbacks(jobs.len(), &mut batch.graph).await?;
         self.check_head(jobs.len(), &batch.graph)?;
         let legal: Vec<Job> = each.iter().flatten().cloned().collect();
         self.place_batch(batch, &legal)?;
@@ -100,13 +100,13 @@ impl Client {
         for job in each.iter_mut().flatten().filter(|_| is_member) {
             job.graph_id = Some(batch.id().clone());
         }
-        let given = self.give_each_files(files, &mut each, is_member.then_some(batch.id())).await;
+        let given = self.files().give_each(files, &mut each, is_member.then_some(batch.id())).await;
         let placed = self.placed(each, is_member.then(|| store.shard()));
         let results = adding.submit_placed(placed).await?;
         let is_own =
             |(place, id): &&(usize, JobId)| results[*place].as_ref().is_ok_and(|own| own == id);
         let others = given.iter().filter(|of| !is_own(of)).map(|(_, id)| id);
-        self.take_files_back(others).await;
+        self.files().take_back(others).await;
         Ok(results)
     }
 
@@ -118,34 +118,9 @@ impl Client {
         Ok(())
     }
 
-    /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
-    /// the ids by name. It may have [`Store::WHOLE_MAX`] jobs. All of them are on one shard, which its id tells
-    /// afterwards.
-    ///
-    /// # Errors
-    /// [`ClientError::Cycle`] names jobs that wait for each other; [`ClientError::UnknownInGraph`]
-    /// an unknown prerequisite; [`ClientError::Refused`] a job that breaks a bound or cannot be
-    /// stored; [`ClientError::TooMany`], [`ClientError::Store`].
-    pub async fn submit_graph(&self, graph: &mut Graph) -> Result<BTreeMap<String, JobId>> {
-        graph.join_trace(None);
-        let (new, mut jobs) = Box::pin(self.prepared(graph)).await?;
-        graph.check_files()?;
-        let on = self.of(graph.id())?;
-        let name = |place| graph.name(place);
-        let submitted = self.submit_batch(on, &mut jobs, graph.files(), &new, &name);
-        Box::pin(submitted).await.map_err(|error| match error {
-            ClientError::Refused { name, error, place } => match *error {
-                ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
-                error => ClientError::Refused { name, error: error.into(), place },
-            },
-            error => error,
-        })?;
-        Ok(graph.ids())
-    }
-
     /// Returns a graph as it is stored, on its shard, and its jobs without the files.
     pub(super) async fn prepared(&self, graph: &mut Graph) -> Result<(NewGraph, Vec<Job>)> {
-        self.resolve_graph(graph).await?;
+        self.scripts().resolve_graph(graph).await?;
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
         self.check_head(graph.len(), &graph.new)?;
@@ -168,21 +143,11 @@ impl Client {
         Ok(())
     }
 
-    /// Checks a graph as far as it can be told without Redis. Prerequisites outside of it are not looked
-    /// for.
-    ///
-    /// # Errors
-    /// As [`Client::submit_graph`].
-    pub fn check_graph(&self, graph: &Graph) -> Result<()> {
-        self.check_head(graph.len(), &graph.new)?;
-        self.check_batch(&graph.jobs()?, &|place| graph.name(place))
-    }
-
     /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other in any order, its jobs known by
     /// the id of the batch, some of them with files, by their places. Returns their ids.
     ///
     /// # Errors
-    /// As [`Client::submit_graph`]; a prerequisite that does not exist is [`ClientError::Refused`];
+    /// As [`GraphClient::submit`]; a prerequisite that does not exist is [`ClientError::Refused`];
     /// [`ClientError::GraphTaken`] if another has the id.
     pub async fn submit_all_or_none_of(
         &self,
@@ -192,8 +157,10 @@ impl Client {
     ) -> Result<Vec<JobId>> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let jobs = &mut jobs.to_vec();
-        self.resolve_named(jobs.iter_mut(), |place| (place, ids[place].to_string())).await?;
-        self.resolve_callbacks(jobs.len(), &mut batch.graph).await?;
+        self.scripts()
+            .resolve_named(jobs.iter_mut(), |place| (place, ids[place].to_string()))
+            .await?;
+        self.scripts().resolve_callbacks(jobs.len(), &mut batch.graph).await?;
         self.check_head(jobs.len(), &batch.graph)?;
         self.place_batch(batch, jobs)?;
         let new = stored_with(&batch.graph, jobs);
@@ -219,10 +186,10 @@ impl Client {
         graph: &NewGraph,
         name: &NameOf<'_>,
     ) -> Result<()> {
-        let given = self.give_all_files(files, jobs, name).await?;
+        let given = self.files().give_all(files, jobs, name).await?;
         let submitted = self.submit_whole(on, jobs, graph, name).await;
         if submitted.as_ref().is_err_and(|error| !may_be_accepted(error)) {
-            self.take_files_back(given.iter()).await;
+            self.files().take_back(given.iter()).await;
         }
         submitted
     }
@@ -297,6 +264,43 @@ impl Client {
             return Err(ClientError::TooManyOthers { jobs, most });
         }
         Ok(())
+    }
+}
+
+impl GraphClient<'_> {
+    /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
+    /// the ids by name. It may have [`Store::WHOLE_MAX`] jobs. All of them are on one shard, which its id tells
+    /// afterwards.
+    ///
+    /// # Errors
+    /// [`ClientError::Cycle`] names jobs that wait for each other; [`ClientError::UnknownInGraph`]
+    /// an unknown prerequisite; [`ClientError::Refused`] a job that breaks a bound or cannot be
+    /// stored; [`ClientError::TooMany`], [`ClientError::Store`].
+    pub async fn submit(self, graph: &mut Graph) -> Result<BTreeMap<String, JobId>> {
+        graph.join_trace(None);
+        let (new, mut jobs) = Box::pin(self.client.prepared(graph)).await?;
+        graph.check_files()?;
+        let on = self.client.of(graph.id())?;
+        let name = |place| graph.name(place);
+        let submitted = self.client.submit_batch(on, &mut jobs, graph.files(), &new, &name);
+        Box::pin(submitted).await.map_err(|error| match error {
+            ClientError::Refused { name, error, place } => match *error {
+                ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
+                error => ClientError::Refused { name, error: error.into(), place },
+            },
+            error => error,
+        })?;
+        Ok(graph.ids())
+    }
+
+    /// Checks a graph as far as it can be told without Redis. Prerequisites outside of it are not looked
+    /// for.
+    ///
+    /// # Errors
+    /// As [`GraphClient::submit`].
+    pub fn check(self, graph: &Graph) -> Result<()> {
+        self.client.check_head(graph.len(), &graph.new)?;
+        self.client.check_batch(&graph.jobs()?, &|place| graph.name(place))
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::audit::of_process;
 use super::wait::Waiters;
-use super::{Client, Result};
+use super::{Client, MigrationClient, Result};
 use crate::config::{JobConfig, format_duration};
 use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
@@ -27,46 +27,48 @@ impl Client {
             signer: None,
         }
     }
+}
 
+impl MigrationClient<'_> {
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.
-    pub async fn legacy_queues(&self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
-        let queues = self.store.found_queues(queues).await?;
-        Ok(self.store.legacy_states(&queues).await?)
+    pub async fn legacy_queues(self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
+        let queues = self.client.store.found_queues(queues).await?;
+        Ok(self.client.store.legacy_states(&queues).await?)
     }
 
-    pub async fn rhailib_circles(&self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
-        let circles = self.store.found_circles(circles).await?;
-        Ok(self.store.circle_states(&circles).await?)
+    pub async fn rhailib_circles(self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
+        let circles = self.client.store.found_circles(circles).await?;
+        Ok(self.client.store.circle_states(&circles).await?)
     }
 
     /// Lists the lists of the home shard that programs pushed to, that hold entries and that no queue and no legacy queue
     /// of the configuration is: their names are illegal, or of a worker that is not configured. Each with its length, if
     /// the user of Redis may read it.
-    pub async fn unserved_lists(&self) -> Result<Vec<(String, Option<u64>)>> {
-        let queues = self.store.found_queues(self.store.legacy_queues()).await?;
-        let mut lists = self.store.other_older_lists(&queues, &[]).await?;
+    pub async fn unserved_lists(self) -> Result<Vec<(String, Option<u64>)>> {
+        let queues = self.client.store.found_queues(self.client.store.legacy_queues()).await?;
+        let mut lists = self.client.store.other_older_lists(&queues, &[]).await?;
         // A bridge may serve a circle.
         lists.retain(|(list, _)| Keys::circle_of(list).is_none());
         Ok(lists)
     }
 
     /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list.
-    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>> {
-        let of_shards = self.shards.each(Store::ids_without_hash).await?;
+    pub async fn ids_without_hash(self) -> Result<Vec<(String, String)>> {
+        let of_shards = self.client.shards.each(Store::ids_without_hash).await?;
         Ok(of_shards.into_iter().flatten().collect())
     }
 
     /// Reads which lists of older programs have entries and are none of these, each with its length if
     /// the user of Redis may read it.
     pub async fn other_older_lists(
-        &self,
+        self,
         queues: &[LegacyState],
         circles: &[CircleState],
     ) -> Result<Vec<(String, Option<u64>)>> {
         let queues: Vec<LegacyQueue> = queues.iter().map(|state| state.queue.clone()).collect();
         let circles: Vec<RhailibCircle> =
             circles.iter().map(|state| state.circle.clone()).collect();
-        Ok(self.store.other_older_lists(&queues, &circles).await?)
+        Ok(self.client.store.other_older_lists(&queues, &circles).await?)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::graph::Graph;
-use super::{Client, ClientError, Result};
+use super::{ClientError, Result, ScriptClient};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, json_of_field};
@@ -93,32 +93,33 @@ impl ScriptTextDocument {
     }
 }
 
-impl Client {
+impl ScriptClient<'_> {
     /// Lists the latest version of each published script, by name.
-    pub async fn published_scripts(&self) -> Result<Vec<(ScriptName, VersionOfScript)>> {
-        Ok(self.store.published_scripts().await?.into_iter().collect())
+    pub async fn list(self) -> Result<Vec<(ScriptName, VersionOfScript)>> {
+        Ok(self.client.store.published_scripts().await?.into_iter().collect())
     }
 
     /// Reads a version of a published script, the latest if the reference has none.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if it does not exist; the code of [`ClientError::Store`].
-    pub async fn published_script(&self, used: &ScriptUse) -> Result<PublishedScript, Error> {
-        let found = self.store.published_script(used).await.map_err(ClientError::from)?;
+    pub async fn get(self, used: &ScriptUse) -> Result<PublishedScript, Error> {
+        let found = self.client.store.published_script(used).await.map_err(ClientError::from)?;
         match found {
             Some(script) => Ok(script),
             None => Err(self.missing_script(used).await?),
         }
     }
 
-    async fn missing_script(&self, used: &ScriptUse) -> Result<Error> {
-        let why = self.store.no_such_script(used).await?;
+    async fn missing_script(self, used: &ScriptUse) -> Result<Error> {
+        let why = self.client.store.no_such_script(used).await?;
         Ok(Error::new(Exit::NotFound, format!("no such script: {}", why.reason)))
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    pub async fn script_history(&self, name: &ScriptName) -> Result<Vec<VersionOfScript>, Error> {
-        let versions = self.store.versions_of_script(name).await.map_err(ClientError::from)?;
+    pub async fn history(self, name: &ScriptName) -> Result<Vec<VersionOfScript>, Error> {
+        let versions =
+            self.client.store.versions_of_script(name).await.map_err(ClientError::from)?;
         if versions.is_empty() {
             let used = ScriptUse { name: name.clone(), version: None };
             return Err(self.missing_script(&used).await?);
@@ -131,8 +132,8 @@ impl Client {
     /// # Errors
     /// [`Exit::Data`] if a file of the configuration has its name, or there are too many; the code of
     /// [`ClientError::Store`].
-    pub async fn publish_script(
-        &self,
+    pub async fn publish(
+        self,
         name: &ScriptName,
         text: &str,
         definition: &ScriptDefinition,
@@ -146,45 +147,45 @@ impl Client {
             provenance: &provenance,
             is_of_file: false,
         };
-        self.edit_script("publish", name, None, edit).await
+        self.edit("publish", name, None, edit).await
     }
 
     /// Publishes the text and the definition of a version again; `by` is who asks.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if the version is not kept; as [`Client::publish_script`].
-    pub async fn rollback_script(
-        &self,
+    /// [`Exit::NotFound`] if the version is not kept; as [`ScriptClient::publish`].
+    pub async fn rollback(
+        self,
         name: &ScriptName,
         version: u32,
         by: &str,
     ) -> Result<PublishedDocument, Error> {
         let provenance = json_text(&self.provenance(by, Some(version)).await?)?;
         let edit = ScriptEdit::Rollback { version, provenance: &provenance };
-        self.edit_script("roll back", name, Some(version), edit).await
+        self.edit("roll back", name, Some(version), edit).await
     }
 
     /// Deletes a script with all its versions. Its jobs keep their texts.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if it does not exist; the code of [`ClientError::Store`].
-    pub async fn delete_script(&self, name: &ScriptName) -> Result<(), Error> {
-        self.edit_script("delete", name, None, ScriptEdit::Delete).await.map(drop)
+    pub async fn delete(self, name: &ScriptName) -> Result<(), Error> {
+        self.edit("delete", name, None, ScriptEdit::Delete).await.map(drop)
     }
 
-    async fn provenance(&self, by: &str, rolled_back_to: Option<u32>) -> Result<Provenance, Error> {
-        let (by, at) = self.by_now(by).await?;
+    async fn provenance(self, by: &str, rolled_back_to: Option<u32>) -> Result<Provenance, Error> {
+        let (by, at) = self.client.by_now(by).await?;
         Ok(Provenance { by, at, file: String::new(), rolled_back_to })
     }
 
-    async fn edit_script(
-        &self,
+    async fn edit(
+        self,
         doing: &'static str,
         name: &ScriptName,
         version: Option<u32>,
         edit: ScriptEdit<'_>,
     ) -> Result<PublishedDocument, Error> {
-        let answer = self.store.edit_script(name, edit).await.map_err(ClientError::from)?;
+        let answer = self.client.store.edit_script(name, edit).await.map_err(ClientError::from)?;
         let refused =
             |why: String| Err(Error::new(Exit::Data, format!("cannot {doing} {name}: {why}")));
         let (version, created) = match answer {
@@ -195,7 +196,8 @@ impl Client {
                 return Err(self.missing_script(&used).await?);
             }
             ScriptEdited::OfFile => {
-                let latest = self.store.latest_of_script(name).await.map_err(ClientError::from)?;
+                let latest =
+                    self.client.store.latest_of_script(name).await.map_err(ClientError::from)?;
                 let file = latest.map(|latest| latest.story.file).unwrap_or_default();
                 return refused(format!(
                     "it is in {file}: change that file and reload the supervisor; if the file is gone, \
@@ -214,7 +216,7 @@ impl Client {
                 ScriptEdit::Rollback { .. } => "script.rollback",
                 ScriptEdit::Publish { .. } | ScriptEdit::Restore { .. } => "script.publish",
             };
-            self.note(what, format!("{name}@{version}")).await;
+            self.client.audit().note(what, format!("{name}@{version}")).await;
         }
         Ok(PublishedDocument { name: name.to_string(), version, created })
     }
@@ -224,26 +226,27 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Invalid`] if the script does not exist, or the job does not fit it; [`ClientError::Store`].
-    pub async fn resolve_script(&self, job: &mut Job) -> Result<()> {
+    pub async fn resolve(self, job: &mut Job) -> Result<()> {
         if job.spec.uses.is_none() && job.spec.script_digest.is_none() {
             return Ok(());
         }
         // Few jobs name a script: the futures of callers stay small.
-        Ok(Box::pin(self.store.resolve_script(&mut job.spec)).await??)
+        Ok(Box::pin(self.client.store.resolve_script(&mut job.spec)).await??)
     }
 
     /// Resolves the published scripts of jobs, each script read once. The error has the place of its job; the jobs before
     /// it have theirs.
     pub(super) async fn resolve_all(
-        &self,
+        self,
         jobs: impl Iterator<Item = &mut Job>,
     ) -> Result<(), (usize, ClientError)> {
-        let resolved = Box::pin(self.store.resolve_scripts(jobs.map(|job| &mut job.spec))).await;
+        let resolved =
+            Box::pin(self.client.store.resolve_scripts(jobs.map(|job| &mut job.spec))).await;
         resolved.map_err(|error| (0, error.into()))?.map_err(|(place, error)| (place, error.into()))
     }
 
     /// Returns each job with its published script, or why it cannot be submitted.
-    pub(super) async fn each_checked(&self, jobs: &[Job]) -> Result<Vec<Result<Job>>> {
+    pub(super) async fn each_checked(self, jobs: &[Job]) -> Result<Vec<Result<Job>>> {
         let (mut jobs, mut refused, mut from) = (jobs.to_vec(), BTreeMap::new(), 0);
         while let Err((place, error)) = self.resolve_all(jobs[from..].iter_mut()).await {
             if matches!(error, ClientError::Store(_)) {
@@ -254,14 +257,14 @@ impl Client {
         }
         let each = jobs.into_iter().enumerate().map(|(place, job)| match refused.remove(&place) {
             Some(error) => Err(error),
-            None => self.check(&job).map(|()| job).map_err(ClientError::from),
+            None => self.client.check(&job).map(|()| job).map_err(ClientError::from),
         });
         Ok(each.collect())
     }
 
     /// Resolves the published scripts of jobs. An error gets the place and the name of its job, unless Redis could not be asked.
     pub(super) async fn resolve_named(
-        &self,
+        self,
         jobs: impl Iterator<Item = &mut Job>,
         named: impl Fn(usize) -> (usize, String),
     ) -> Result<()> {
@@ -278,14 +281,14 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Refused`] names the job; [`ClientError::Store`].
-    pub async fn resolve_graph(&self, graph: &mut Graph) -> Result<()> {
+    pub async fn resolve_graph(self, graph: &mut Graph) -> Result<()> {
         let names: Vec<String> =
             graph.jobs_and_callbacks().map(|(name, _)| name.to_owned()).collect();
         self.resolve_named(graph.all_jobs_mut(), |place| (place, names[place].clone())).await
     }
 
     /// Resolves the published scripts of the callbacks of a batch that has so many jobs.
-    pub(super) async fn resolve_callbacks(&self, jobs: usize, batch: &mut NewGraph) -> Result<()> {
+    pub(super) async fn resolve_callbacks(self, jobs: usize, batch: &mut NewGraph) -> Result<()> {
         let names: Vec<GraphCallback> = batch.callbacks.keys().copied().collect();
         let of_place = |at: usize| (jobs, names[at].as_str().to_owned());
         self.resolve_named(batch.callbacks.values_mut(), of_place).await

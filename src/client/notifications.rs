@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Client, Result};
+use super::{NotificationClient, Result};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 
 #[derive(Debug, Clone, Default)]
@@ -29,18 +29,18 @@ pub struct HeldMessage {
     pub due: String,
 }
 
-impl Client {
-    pub async fn deliveries(&self, limit: usize) -> Result<LatestDeliveries> {
-        let (recent, failing) = self.store.deliveries(limit).await?;
+impl NotificationClient<'_> {
+    pub async fn deliveries(self, limit: usize) -> Result<LatestDeliveries> {
+        let (recent, failing) = self.client.store.deliveries(limit).await?;
         Ok(LatestDeliveries { recent, failing })
     }
 
     /// Lists the messages that are held until the `every` of their notification has passed.
-    pub async fn held_messages(&self) -> Result<Vec<HeldMessage>> {
-        let look = self.store.notify_look().await?;
+    pub async fn held(self) -> Result<Vec<HeldMessage>> {
+        let look = self.client.store.notify_look().await?;
         let held = look.states.values().filter(|state| look.now_ms < state.gathers_until_ms);
         let ids: Vec<String> = held.map(|state| state.gathers.clone()).collect();
-        let found = self.store.notify_messages(&ids).await?;
+        let found = self.client.store.notify_messages(&ids).await?;
         let held = found.into_iter().filter_map(|(message, due_ms)| {
             let due = Timestamp::from_millisecond(i64::try_from(due_ms).ok()?).ok()?;
             let events = message.counts.values().sum();
@@ -50,20 +50,20 @@ impl Client {
     }
 
     /// Counts the ends of attempts to deliver, by `NAME STATE`.
-    pub async fn notification_counts(&self) -> Result<BTreeMap<String, u64>> {
-        Ok(self.store.notify_look().await?.counts)
+    pub async fn counts(self) -> Result<BTreeMap<String, u64>> {
+        Ok(self.client.store.notify_look().await?.counts)
     }
 
     /// Asks the supervisors to send a test by a notification. Returns the id of its message.
-    pub async fn test_notification(&self, name: &NotifyName) -> Result<String> {
-        let id = self.store.notify_test(name).await?;
-        self.note("notify.test", name).await;
+    pub async fn test(self, name: &NotifyName) -> Result<String> {
+        let id = self.client.store.notify_test(name).await?;
+        self.client.audit().note("notify.test", name).await;
         Ok(id)
     }
 
     /// Waits until a message has been delivered, or an attempt has failed; `None` if neither happens in time.
     pub async fn await_delivery(
-        &self,
+        self,
         id: &str,
         patience: Duration,
     ) -> Result<Option<DeliveryRecord>> {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::cron_documents::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
-use super::{Client, ClientError, Result};
+use super::{ClientError, CronClient, Result};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
 use crate::proto::cron::{CronGraph, CronName};
@@ -21,43 +21,40 @@ const AHEAD: usize = 5;
 /// The number of the latest firings that are shown with a periodic job.
 const LATEST: usize = 20;
 
-impl Client {
-    /// Lists the periodic jobs of [`Client::whole_crontab`], with their state.
-    pub async fn periodic_job_documents(
-        &self,
-        crontab: &Crontab,
-    ) -> Result<Vec<PeriodicJobDocument>> {
-        let now = self.now().await?;
-        let supervisors = self.list_supervisors().await?;
+impl CronClient<'_> {
+    /// Lists the periodic jobs of [`CronClient::crontab`], with their state.
+    pub async fn documents(self, crontab: &Crontab) -> Result<Vec<PeriodicJobDocument>> {
+        let now = self.client.system().now().await?;
+        let supervisors = self.client.system().supervisors().await?;
         let mut documents = Vec::with_capacity(crontab.entries.len());
         for entry in &crontab.entries {
-            let state = self.store.periodic_job(&entry.name).await?;
+            let state = self.client.store.periodic_job(&entry.name).await?;
             documents.push(PeriodicJobDocument::of(entry, &state, &supervisors, now));
         }
         Ok(documents)
     }
 
     /// Returns the periodic jobs of files with those in Redis.
-    pub async fn whole_crontab(&self, files: &Crontab) -> Result<Crontab> {
-        Ok(files.with_added(&self.store.cron_added().await?))
+    pub async fn crontab(self, files: &Crontab) -> Result<Crontab> {
+        Ok(files.with_added(&self.client.store.cron_added().await?))
     }
 
-    /// Shows one of the periodic jobs of [`Client::whole_crontab`] with its next and latest firings.
+    /// Shows one of the periodic jobs of [`CronClient::crontab`] with its next and latest firings.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
-    pub async fn periodic_job_history(
-        &self,
+    pub async fn history(
+        self,
         crontab: &Crontab,
         name: &str,
     ) -> Result<PeriodicJobHistoryDocument, Error> {
         let entry = entry(crontab, name)?;
-        let now = self.now().await?;
-        let state = self.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
+        let now = self.client.system().now().await?;
+        let state = self.client.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
         let firings = self.firing_documents(&entry.name, LATEST).await?;
         let next = |after: &Timestamp| entry.schedule.next_after(*after);
         let ahead = std::iter::successors(next(&now), next).take(AHEAD);
-        let supervisors = self.list_supervisors().await?;
+        let supervisors = self.client.system().supervisors().await?;
         let job = PeriodicJobDocument::of(entry, &state, &supervisors, now);
         let upcoming = if job.next.is_none() { Vec::new() } else { ahead.collect() };
         Ok(PeriodicJobHistoryDocument {
@@ -70,13 +67,13 @@ impl Client {
         })
     }
 
-    /// Lists the latest firings of one of the periodic jobs of [`Client::whole_crontab`], the newest first, at most
+    /// Lists the latest firings of one of the periodic jobs of [`CronClient::crontab`], the newest first, at most
     /// `most` of those that are kept.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
-    pub async fn cron_firings(
-        &self,
+    pub async fn firings(
+        self,
         crontab: &Crontab,
         name: &str,
         most: usize,
@@ -85,25 +82,25 @@ impl Client {
     }
 
     async fn firing_documents(
-        &self,
+        self,
         name: &CronName,
         most: usize,
     ) -> Result<Vec<FiringDocument>, Error> {
-        let firings = self.store.firings(name, most).await.map_err(ClientError::from)?;
+        let firings = self.client.store.firings(name, most).await.map_err(ClientError::from)?;
         Ok(firings.into_iter().map(|(of, status)| firing_document(of, status)).collect())
     }
 
     /// Lists the periodic jobs that supervisors fire, for monitoring: the files that a live supervisor has in
     /// force, and the periodic jobs in Redis.
-    pub async fn fired_crons(&self, supervisors: &[SupervisorPresence]) -> Result<Vec<FiredCron>> {
-        let mut fired = self.store.fired_crons().await?;
+    pub async fn fired(self, supervisors: &[SupervisorPresence]) -> Result<Vec<FiredCron>> {
+        let mut fired = self.client.store.fired_crons().await?;
         if fired.is_empty() {
             return Ok(fired);
         }
         let of_files: Option<BTreeSet<&str>> = of_files(supervisors);
         // A file that was removed leaves its name behind.
         if let Some(of_files) = of_files {
-            let added = self.store.cron_added().await?;
+            let added = self.client.store.cron_added().await?;
             let is_added = |name: &CronName| added.iter().any(|(added, _)| added == name);
             fired.retain(|of| of_files.contains(of.name.as_str()) || is_added(&of.name));
         }
@@ -113,21 +110,26 @@ impl Client {
     /// Submits the job, batch or graph of a periodic job now, besides its schedule. Returns its id.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such periodic job; as [`Client::submit`].
-    pub async fn run_periodic_job(&self, crontab: &Crontab, name: &str) -> Result<JobId, Error> {
-        let crontab = self.whole_crontab(crontab).await?;
+    /// [`Exit::NotFound`] if there is no such periodic job; as [`Client::submit`](super::Client::submit).
+    pub async fn run(self, crontab: &Crontab, name: &str) -> Result<JobId, Error> {
+        let crontab = self.crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
         // Its id is fixed, and so on the home shard.
         let (what, id) = match entry.kind() {
-            Some(kind) => (kind.as_str(), Box::pin(self.run_cron_batch(entry)).await?),
+            Some(kind) => (kind.as_str(), Box::pin(self.run_batch(entry)).await?),
             None => (
                 "job",
-                self.submit(Job { id: JobId::random(), ..entry.job(self.now().await?) }).await?,
+                self.client
+                    .submit(Job {
+                        id: JobId::random(),
+                        ..entry.job(self.client.system().now().await?)
+                    })
+                    .await?,
             ),
         };
-        let noted = self.store.note_cron_run(&entry.name, &id, what != "job").await;
+        let noted = self.client.store.note_cron_run(&entry.name, &id, what != "job").await;
         noted.map_err(ClientError::from)?;
-        self.note("cron.run", format!("{}: {what} {id}", entry.name)).await;
+        self.client.audit().note("cron.run", format!("{}: {what} {id}", entry.name)).await;
         Ok(id)
     }
 
@@ -136,18 +138,21 @@ impl Client {
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; the code of [`ClientError::Store`].
-    pub async fn enable_periodic_job(
-        &self,
+    pub async fn enable(
+        self,
         crontab: &Crontab,
         name: &str,
         enabled: bool,
         by: &str,
     ) -> Result<bool, Error> {
-        let crontab = self.whole_crontab(crontab).await?;
+        let crontab = self.crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
-        let changed = self.store.enable_periodic_job(&entry.name, enabled, by).await;
+        let changed = self.client.store.enable_periodic_job(&entry.name, enabled, by).await;
         let changed = changed.map_err(ClientError::from)?;
-        self.note(if enabled { "cron.enable" } else { "cron.disable" }, &entry.name).await;
+        self.client
+            .audit()
+            .note(if enabled { "cron.enable" } else { "cron.disable" }, &entry.name)
+            .await;
         Ok(changed)
     }
 }

@@ -38,7 +38,7 @@ impl Client {
 
     /// Submits a job with files, whose end the caller waits for: [`Client::await_end`].
     pub async fn submit_awaited(&self, mut job: Job, files: &JobFiles) -> Result<AwaitedJob> {
-        self.resolve_script(&mut job).await?;
+        self.scripts().resolve(&mut job).await?;
         self.place(&mut job)?;
         let (own, replies) = (job.id.clone(), job.spec.reply);
         // Its future holds the script, and each that awaits it would be as large.

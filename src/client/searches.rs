@@ -6,7 +6,7 @@ use std::time::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Client, Result};
+use super::{JobClient, Result};
 use crate::proto::error_kind::error_kind;
 use crate::proto::job::{JobEnd, JobStatus};
 use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
@@ -45,21 +45,21 @@ pub struct ErrorGroupDocument {
     pub last_at: Option<String>,
 }
 
-impl Client {
+impl JobClient<'_> {
     /// Searches for jobs until the page is full, the end is reached, or the budget of the query is spent. Only those
     /// are found that the caller `sees`.
-    pub async fn find_jobs(
-        &self,
+    pub async fn find(
+        self,
         query: &ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs> {
-        Ok(self.shards.find_jobs(query, search, sees).await?)
+        Ok(self.client.shards.find_jobs(query, search, sees).await?)
     }
 
-    /// Searches for jobs as [`Client::find_jobs`] does, for more than a page: at most `query.limit`.
+    /// Searches for jobs as [`JobClient::find`] does, for more than a page: at most `query.limit`.
     pub async fn find_many(
-        &self,
+        self,
         query: &ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
@@ -73,7 +73,7 @@ impl Client {
     /// groups. Those that were stopped or replaced have not failed: they are left out, unless the query or the search asks
     /// for them. A job that the caller does not see counts as not searched.
     pub async fn error_groups(
-        &self,
+        self,
         query: &ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
@@ -95,9 +95,9 @@ impl Client {
         Ok(ErrorGroupsDocument { groups, kinds, jobs, searched, complete })
     }
 
-    /// Searches for jobs as [`Client::find_jobs`] does, for at most `query.limit`, and keeps none. Returns how far it came.
+    /// Searches for jobs as [`JobClient::find`] does, for at most `query.limit`, and keeps none. Returns how far it came.
     pub(super) async fn each_found(
-        &self,
+        self,
         mut query: ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
@@ -108,7 +108,7 @@ impl Client {
         loop {
             query.limit = left.min(ListQuery::LIMIT_MAX);
             query.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
-            let mut found = self.shards.find_jobs(&query, search, &sees).await?;
+            let mut found = self.client.shards.find_jobs(&query, search, &sees).await?;
             searched += found.searched;
             left = left.saturating_sub(found.items.len());
             found.items.drain(..).for_each(&mut each);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Client, ClientError, Result};
+use super::{ClientError, Result, SessionClient};
 use crate::proto::job::{InvalidJob, JobId, JobStatus, SessionAnswer, SessionCall};
 use crate::proto::text::text_of;
 use crate::store::CallDelivery;
@@ -17,7 +17,7 @@ const OUTAGE_MAX: Duration = Duration::from_secs(30);
 /// The longest reason for the end of a session in an error.
 const REASON_CHARS_MAX: usize = 300;
 
-impl Client {
+impl SessionClient<'_> {
     /// Runs a script in a session, and returns its answer. A call that has none after `timeout` and a moment stops its
     /// session.
     ///
@@ -25,8 +25,8 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a script that is too large;
     /// [`ClientError::WrongState`] if the job is no session, does not run, serves another call, had all its calls, or
     /// ended before it answered; [`ClientError::Store`].
-    pub async fn call_session(
-        &self,
+    pub async fn call(
+        self,
         id: &JobId,
         script: String,
         timeout: Duration,
@@ -42,15 +42,15 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if the job is no session or has ended;
     /// [`ClientError::Store`].
-    pub async fn end_session(&self, id: &JobId) -> Result<bool> {
-        let call = SessionCall::of_end(&format!("ended by {}", self.author.who));
-        match self.of(id)?.give_call(id, &call, CALLS_MAX).await? {
+    pub async fn end(self, id: &JobId) -> Result<bool> {
+        let call = SessionCall::of_end(&format!("ended by {}", self.client.author.who));
+        match self.client.of(id)?.give_call(id, &call, CALLS_MAX).await? {
             CallDelivery::NoSession => return Err(not_called(id, CallDelivery::NoSession)),
             CallDelivery::Delivered => {
                 let until = Instant::now() + GRACE;
                 while Instant::now() < until {
                     if self.reason_of_end(id).await?.is_some() {
-                        self.note("session.end", id).await;
+                        self.client.audit().note("session.end", id).await;
                         return Ok(true);
                     }
                     tokio::time::sleep(LOOK).await;
@@ -58,13 +58,13 @@ impl Client {
             }
             _ => {}
         }
-        let has_ended = self.stop_one(id).await?;
-        self.note("session.end", id).await;
+        let has_ended = self.client.jobs().stop_one(id).await?;
+        self.client.audit().note("session.end", id).await;
         Ok(has_ended)
     }
 
-    async fn give_call(&self, id: &JobId, call: &SessionCall) -> Result<()> {
-        match self.of(id)?.give_call(id, call, CALLS_MAX).await? {
+    async fn give_call(self, id: &JobId, call: &SessionCall) -> Result<()> {
+        match self.client.of(id)?.give_call(id, call, CALLS_MAX).await? {
             CallDelivery::Delivered => Ok(()),
             CallDelivery::NotRunning(state) if state == "finished" || state == "error" => {
                 let why = self.reason_of_end(id).await?;
@@ -75,7 +75,7 @@ impl Client {
     }
 
     async fn await_answer(
-        &self,
+        self,
         id: &JobId,
         call: &JobId,
         timeout: Duration,
@@ -100,7 +100,7 @@ impl Client {
             }
             if Instant::now() >= until && ended.is_none() {
                 // It may end by itself at this moment.
-                drop(self.stop_one(id).await);
+                drop(self.client.jobs().stop_one(id).await);
                 let why = format!("stopped: the call had no answer within {timeout:?}");
                 return Err(wrong(id, why));
             }
@@ -109,11 +109,11 @@ impl Client {
 
     /// Waits for the answer for about a second, and then looks whether the session has ended, and why.
     async fn look_for_answer(
-        &self,
+        self,
         id: &JobId,
         call: &JobId,
     ) -> Result<(Option<SessionAnswer>, Option<String>)> {
-        let reply = self.waiters(id)?.pop_reply(call).await?;
+        let reply = self.client.waiters(id)?.pop_reply(call).await?;
         if let Some(answer) = reply.and_then(|reply| SessionAnswer::of_reply(&reply)) {
             return Ok((Some(answer), None));
         }
@@ -121,8 +121,8 @@ impl Client {
     }
 
     /// Returns why a session has ended; `None` if it has not.
-    async fn reason_of_end(&self, id: &JobId) -> Result<Option<String>> {
-        let (status, text) = match self.of(id)?.outcome(id).await? {
+    async fn reason_of_end(self, id: &JobId) -> Result<Option<String>> {
+        let (status, text) = match self.client.of(id)?.outcome(id).await? {
             Some((status, bytes)) => (status, text_of(&bytes.unwrap_or_default())),
             None => return Ok(Some("it was deleted".to_owned())),
         };

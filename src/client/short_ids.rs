@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Client, ClientError, Result};
+use super::{Client, ClientError, GraphClient, JobClient, Result};
 use crate::proto::graph::GraphInfo;
 use crate::proto::job::{JobId, JobReference};
 use crate::proto::shard::Shard;
@@ -11,7 +11,7 @@ use crate::store::{IdsFound, JobSummary, Store};
 const CHARS_MIN: usize = 4;
 const GRAPHS_LOOKED_MAX: usize = 10_000;
 
-impl Client {
+impl JobClient<'_> {
     /// Returns the job that a text names: its id, or the unique beginning of its id, of 4 characters or
     /// more. A text that may be a whole id costs no look at others, and stays as it is if no job matches. An id that may be the
     /// beginning of one that Hero makes, such as `beef`, names no job if it is: `id:beef` is the job that has it.
@@ -19,13 +19,13 @@ impl Client {
     /// # Errors
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several jobs match;
     /// [`ClientError::ShortIdNotFound`] if none does and not all were looked at; [`ClientError::Store`].
-    pub async fn job_id(&self, text: &str) -> Result<JobId> {
-        self.job_id_among(&text.parse()?, None, |_| true).await
+    pub async fn id(self, text: &str) -> Result<JobId> {
+        self.id_among(&text.parse()?, None, |_| true).await
     }
 
     /// The same, for a caller that `sees` only some jobs. An id of a job with its name is this job.
-    pub async fn job_id_among(
-        &self,
+    pub async fn id_among(
+        self,
         JobReference { id, is_whole }: &JobReference,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
@@ -37,7 +37,7 @@ impl Client {
     /// The same for a prerequisite, which programs name by whole ids: one that is shorter than lists show ids is the job that
     /// has it.
     pub async fn prerequisite_among(
-        &self,
+        self,
         id: &JobId,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
@@ -47,13 +47,13 @@ impl Client {
 
     /// Returns the job that an id names; an id that `may_be_short` is looked for as the beginning of others, too.
     async fn job_that(
-        &self,
+        self,
         id: &JobId,
         may_be_short: fn(&JobId) -> bool,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<JobId> {
-        let (store, length) = self.searched_store(id)?;
+        let (store, length) = self.client.searched_store(id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id.clone());
         }
@@ -72,8 +72,10 @@ impl Client {
         let found = FoundIds { ids, looked: found.looked, is_all, has_more };
         found.one("job", id.clone(), length)
     }
+}
 
-    /// Returns the graph or batch that a text names: by its id as [`Client::job_id`] does for a job, or by its name,
+impl GraphClient<'_> {
+    /// Returns the graph or batch that a text names: by its id as [`JobClient::id`] does for a job, or by its name,
     /// if one of the latest 10 000 alone has it. `id:` before it takes it as an id alone. A text that is the id of one graph
     /// and the name of another names none of them.
     ///
@@ -81,26 +83,26 @@ impl Client {
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several ids match,
     /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortIdNotFound`] if none does and not
     /// all were looked at; [`ClientError::Store`].
-    pub async fn graph_id(&self, text: &str) -> Result<JobId> {
-        self.graph_id_among(text, None, |_| true).await
+    pub async fn id(self, text: &str) -> Result<JobId> {
+        self.id_among(text, None, |_| true).await
     }
 
     /// The same, for a caller that `sees` only some graphs. An id of a graph with its name is this graph.
-    pub async fn graph_id_among(
-        &self,
+    pub async fn id_among(
+        self,
         text: &str,
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId> {
         if let Some(id) = text.strip_prefix(JobReference::ID_MARK) {
-            return self.graph_of_id(id.parse()?, |_| false, caller, &sees).await;
+            return self.of_id(id.parse()?, |_| false, caller, &sees).await;
         }
         let by_id = match text.parse::<JobId>() {
-            Ok(id) => self.graph_of_id(id, JobId::may_begin_uuid, caller, &sees).await,
+            Ok(id) => self.of_id(id, JobId::may_begin_uuid, caller, &sees).await,
             Err(illegal) => Err(illegal.into()),
         };
         let known = match &by_id {
-            Ok(id) => self.of(id)?.graph(id).await?.filter(&sees),
+            Ok(id) => self.client.of(id)?.graph(id).await?.filter(&sees),
             Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => None,
             Err(_) => return by_id,
         };
@@ -112,7 +114,7 @@ impl Client {
         }
         let is_named = |graph: &GraphInfo| sees(graph) && graph.name.as_deref() == Some(text);
         let mut named: Vec<JobId> = known.into_iter().map(|graph| graph.id).collect();
-        for store in self.shards.all() {
+        for store in self.client.shards.all() {
             named.extend(graphs_that(store, is_named).await?.ids);
         }
         let first: BTreeSet<JobId> = named.into_iter().take(IdsFound::MOST).collect();
@@ -125,14 +127,14 @@ impl Client {
     }
 
     /// Returns the graph that an id or its beginning names.
-    async fn graph_of_id(
-        &self,
+    async fn of_id(
+        self,
         id: JobId,
         may_be_short: fn(&JobId) -> bool,
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId> {
-        let (store, length) = self.searched_store(&id)?;
+        let (store, length) = self.client.searched_store(&id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id);
         }
@@ -147,7 +149,9 @@ impl Client {
         found.ids.extend(whole.map(|graph| graph.id).filter(|id| !found.ids.contains(id)));
         found.one("graph", id.clone(), length)
     }
+}
 
+impl Client {
     /// Returns the shard that the beginning of an id names, and the length of the rest.
     fn searched_store(&self, id: &JobId) -> Result<(&Store, usize)> {
         let (store, text) = (self.of(id)?, id.as_str());

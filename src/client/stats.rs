@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::documents::{PlaceStatsDocument, StatsBy, StatsDocument, TypeStatsDocument};
-use super::{Client, Result};
+use super::{Result, StatsClient};
 use crate::proto::job::JobStatus;
 use crate::proto::job_filter::JobFilter;
 use crate::proto::target::ScriptType;
@@ -57,28 +57,28 @@ impl StatsDocument {
     }
 }
 
-impl Client {
+impl StatsClient<'_> {
     /// Returns the counters of every script type that ever had a job or an actor.
-    pub async fn all_counters(&self) -> Result<Vec<(ScriptType, Counters)>> {
+    pub async fn all_counters(self) -> Result<Vec<(ScriptType, Counters)>> {
         let types: Vec<ScriptType> =
-            self.list_types().await?.into_iter().map(|of| of.script_type).collect();
+            self.client.system().types().await?.into_iter().map(|of| of.script_type).collect();
         let counters = self.counters_of(&types).await?;
         Ok(types.into_iter().zip(counters).collect())
     }
 
     /// Returns the counts since the first job of each type.
-    pub async fn stats(&self) -> Result<StatsDocument> {
+    pub async fn get(self) -> Result<StatsDocument> {
         Ok(StatsDocument::of(&self.all_counters().await?, None))
     }
 
     /// Returns failures and times of ended jobs by machine or actor, the slowest first: of the latest that can be read within
     /// two seconds, and that the caller `sees`.
-    pub async fn stats_by(
-        &self,
+    pub async fn by(
+        self,
         asked: &AskedPlaces,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<StatsDocument> {
-        let now = self.now().await?;
+        let now = self.client.system().now().await?;
         // The filters are of parsed values.
         let (query, search) =
             JobSearch::of(&asked.filter(), &TimeZone::UTC, now).unwrap_or_default();
@@ -91,7 +91,7 @@ impl Client {
         };
         let mut places: BTreeMap<String, Counters> = BTreeMap::new();
         let each = |job| add_job(&mut places, asked.by, &job);
-        let found = self.each_found(query, &search, sees, each).await?;
+        let found = self.client.jobs().each_found(query, &search, sees, each).await?;
         let mut places: Vec<PlaceStatsDocument> =
             places.into_iter().map(PlaceStatsDocument::from).collect();
         let mean = |of: &PlaceStatsDocument| of.run.mean_s.unwrap_or_default();
@@ -111,17 +111,18 @@ impl Client {
 
     /// Returns the counts of a period, from samples: of each minute of the last hour, of each hour of the last
     /// 30 days. Without an end, until now. `None` if there is no sample of it.
-    pub async fn stats_between(
-        &self,
+    pub async fn between(
+        self,
         from: Timestamp,
         to: Option<Timestamp>,
     ) -> Result<Option<PeriodStats>> {
-        let now = self.now().await?;
+        let now = self.client.system().now().await?;
         let to = to.unwrap_or(now).min(now);
         let types: Vec<ScriptType> =
-            self.list_types().await?.into_iter().map(|of| of.script_type).collect();
+            self.client.system().types().await?.into_iter().map(|of| of.script_type).collect();
         let asked = types.as_slice();
         let of_shards = self
+            .client
             .shards
             .each(|store| async move {
                 let mut samples = store.all_samples().await?;
@@ -150,11 +151,11 @@ impl Client {
     }
 
     /// Returns the last hour, minute by minute.
-    pub async fn samples(&self) -> Result<SamplesDocument> {
+    pub async fn samples(self) -> Result<SamplesDocument> {
         const MINUTE_US: i64 = 60_000_000;
         let mut minutes: BTreeMap<i64, SummedMinute> = BTreeMap::new();
         // A shard keeps one sample a minute.
-        for samples in self.shards.each(Store::samples).await? {
+        for samples in self.client.shards.each(Store::samples).await? {
             for pair in samples.windows(2) {
                 let minute = minutes.entry(pair[1].at_us.div_euclid(MINUTE_US)).or_default();
                 minute.add(&pair[0], &pair[1]);
@@ -173,7 +174,7 @@ impl From<(String, Counters)> for PlaceStatsDocument {
     }
 }
 
-/// The question of [`Client::stats_by`].
+/// The question of [`StatsClient::by`].
 #[derive(Debug, Clone)]
 pub struct AskedPlaces {
     pub by: StatsBy,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{Client, ClientError, Result};
+use super::{ClientError, Result, TokenClient};
 use crate::error::{Error, Exit};
 use crate::proto::access::{Bounds, Scopes, TokenName, TokenRecord};
 use crate::proto::text::hexadecimal;
@@ -70,14 +70,14 @@ fn no_token(name: &TokenName) -> Error {
     Error::new(Exit::NotFound, message)
 }
 
-impl Client {
+impl TokenClient<'_> {
     /// Creates a token and returns it. It is shown this once: only its SHA-256 is kept.
     ///
     /// # Errors
     /// [`Exit::Data`] if another token has the name, or there are too many; the code of [`ClientError::Store`].
-    pub async fn create_token(&self, new: NewToken) -> Result<Token, Error> {
+    pub async fn create(self, new: NewToken) -> Result<Token, Error> {
         let token = Token::random()?;
-        let now = self.now().await?;
+        let now = self.client.system().now().await?;
         let record = TokenRecord {
             name: new.name,
             scopes: new.scopes,
@@ -87,11 +87,11 @@ impl Client {
             expires_s: end_of(new.lifetime, now),
             replaced: false,
         };
-        let added = self.store.add_token(&hash(token.reveal()), &record).await;
+        let added = self.client.store.add_token(&hash(token.reveal()), &record).await;
         let name = record.name;
         let refused = match added.map_err(ClientError::from)? {
             TokenAdded::Yes => {
-                self.note("token.new", &name).await;
+                self.client.audit().note("token.new", &name).await;
                 return Ok(token);
             }
             TokenAdded::NameInUse => {
@@ -105,8 +105,8 @@ impl Client {
         Err(Error::new(Exit::Data, refused))
     }
 
-    pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>> {
-        Ok(self.store.tokens().await?)
+    pub async fn list(self) -> Result<Vec<TokenRecord>> {
+        Ok(self.client.store.tokens().await?)
     }
 
     /// Makes another secret of a token, with its rights: both are valid until the old one is dropped. `lifetime` is the
@@ -115,16 +115,17 @@ impl Client {
     /// # Errors
     /// [`Exit::NotFound`] if no token has the name; [`Exit::Data`] if an older secret is still valid; the code of
     /// [`ClientError::Store`].
-    pub async fn rotate_token(
-        &self,
+    pub async fn rotate(
+        self,
         name: &TokenName,
         lifetime: Option<Duration>,
         created_by: &str,
     ) -> Result<Token, Error> {
-        let (token, now) = (Token::random()?, self.now().await?);
+        let (token, now) = (Token::random()?, self.client.system().now().await?);
         let created = format!("{now:.3}");
         let (hash, created) = (hash(token.reveal()), (created.as_str(), created_by));
-        let rotated = self.store.rotate_token(&hash, name, created, end_of(lifetime, now)).await;
+        let rotated =
+            self.client.store.rotate_token(&hash, name, created, end_of(lifetime, now)).await;
         match rotated.map_err(ClientError::from)? {
             TokenRotated::Yes => {}
             TokenRotated::NoSuchToken => return Err(no_token(name)),
@@ -135,7 +136,7 @@ impl Client {
                 return Err(Error::new(Exit::Data, message));
             }
         }
-        self.note("token.rotate", name).await;
+        self.client.audit().note("token.rotate", name).await;
         Ok(token)
     }
 
@@ -143,12 +144,12 @@ impl Client {
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is none; the code of [`ClientError::Store`].
-    pub async fn drop_old_token(&self, name: &TokenName) -> Result<(), Error> {
-        if !self.store.remove_token(name, true).await.map_err(ClientError::from)? {
+    pub async fn drop_old(self, name: &TokenName) -> Result<(), Error> {
+        if !self.client.store.remove_token(name, true).await.map_err(ClientError::from)? {
             let message = format!("the token {name} has no old secret");
             return Err(Error::new(Exit::NotFound, message));
         }
-        self.note("token.drop_old", name).await;
+        self.client.audit().note("token.drop_old", name).await;
         Ok(())
     }
 
@@ -156,22 +157,22 @@ impl Client {
     ///
     /// # Errors
     /// [`Exit::NotFound`] if no token has the name; the code of [`ClientError::Store`].
-    pub async fn revoke_token(&self, name: &TokenName) -> Result<(), Error> {
-        if !self.store.remove_token(name, false).await.map_err(ClientError::from)? {
+    pub async fn revoke(self, name: &TokenName) -> Result<(), Error> {
+        if !self.client.store.remove_token(name, false).await.map_err(ClientError::from)? {
             return Err(no_token(name));
         }
-        self.note("token.revoke", name).await;
+        self.client.audit().note("token.revoke", name).await;
         Ok(())
     }
 
     /// Returns the record of a token, unless it is unknown, revoked or expired.
-    pub async fn check_token(&self, token: &str) -> Result<Option<TokenRecord>> {
+    pub async fn check(self, token: &str) -> Result<Option<TokenRecord>> {
         let is_token = token.len() == PREFIX.len() + 2 * RANDOM_BYTES && token.starts_with(PREFIX);
         if !is_token {
             return Ok(None);
         }
-        let Some(record) = self.store.token(&hash(token)).await? else { return Ok(None) };
-        let now_s = self.store.now().await?.as_second();
+        let Some(record) = self.client.store.token(&hash(token)).await? else { return Ok(None) };
+        let now_s = self.client.store.now().await?.as_second();
         Ok(Some(record).filter(|record| !record.has_expired(now_s)))
     }
 }

@@ -141,7 +141,7 @@ impl Reload {
         };
         let (who, from) = (format!("unit {}", self.unit), host_name());
         let client = client.as_author(Author { who, from, through: "reload", names: Vec::new() });
-        tokio::spawn(async move { client.note_reload(&changes).await });
+        tokio::spawn(async move { client.audit().note_reload(&changes).await });
     }
 
     /// Restricts a new configuration to the rights of a sandboxed process.

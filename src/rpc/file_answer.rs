@@ -77,7 +77,7 @@ async fn sent(
     let length = [(header::CONTENT_LENGTH, (range.end - range.start).to_string())];
     let part = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
     // The first block tells whether the file is there.
-    let body = match next_block(client.file_reader(found, range)?, place).await? {
+    let body = match next_block(client.files().reader(found, range)?, place).await? {
         None => Body::empty(),
         Some((first, rest)) => {
             Body::from_stream(stream::iter([Ok(first)]).chain(blocks(about, rest)))

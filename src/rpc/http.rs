@@ -90,7 +90,7 @@ async fn healthy() -> &'static str {
 async fn ready(State(service): State<ApiService>) -> Response {
     let client = &service.client;
     let asked = async {
-        let accepts = client.accepts_writes().await?;
+        let accepts = client.system().accepts_writes().await?;
         if accepts {
             // A Redis that loads its file tells its state, and serves nothing.
             client.ping().await?;

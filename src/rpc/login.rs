@@ -179,7 +179,7 @@ impl Tokens {
         if let Some(caller) = self.kept.get(token) {
             return Ok(Some(caller));
         }
-        let record = self.client.check_token(token).await.map_err(|error| {
+        let record = self.client.tokens().check(token).await.map_err(|error| {
             warn!("cannot check a token: {error}");
             let message = format!("cannot check the token: {error}; try again");
             let retryable = matches!(error, ClientError::Store(error) if error.is_transient());

@@ -136,7 +136,7 @@ fn context_of(service: &ApiService, name: &HookName) -> CallContext {
 }
 
 async fn note(context: &CallContext, name: &HookName, verdict: &str) {
-    context.client.note_delivery(format!("{name} {verdict}")).await;
+    context.client.audit().note_delivery(format!("{name} {verdict}")).await;
 }
 
 /// Reads the secret of a hook beside the runtime. What is wrong with it stands in the log.

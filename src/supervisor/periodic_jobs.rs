@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::duty::{Next, Round};
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, CronClient};
 use crate::config::CronEntry;
 use crate::proto::graph::GraphKind;
 use crate::proto::job::{Job, JobId};
@@ -154,14 +154,14 @@ async fn fire_batch(
     let ids =
         ids.iter().filter_map(|more| format!("{}{more}", name.job_id(due).ok()?).parse().ok());
     for id in ids {
-        let firing = match client.cron_firing(entry, due, id, job.spec.traceparent).await {
+        let firing = match client.cron().firing(entry, due, id, job.spec.traceparent).await {
             Ok(firing) => firing,
             Err(error) => return fail(error).await,
         };
         match round.store.fire_batch(name, due, rules, &firing, round.kept()).await? {
             Ok(fired) => return Ok(Some(fired)),
             Err(outcome @ BatchOutcome::Refused { .. }) => {
-                return fail(Client::refusal_of_firing(outcome, &firing)).await;
+                return fail(CronClient::refusal_of_firing(outcome, &firing)).await;
             }
             Err(_) => {}
         }

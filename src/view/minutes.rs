@@ -26,7 +26,7 @@ pub struct Minute {
 impl Minute {
     /// Reads the last hour, the oldest minute first.
     pub async fn read(client: &Client) -> Result<Arc<[Self]>, ClientError> {
-        Ok(client.samples().await?.samples.iter().map(Self::of).collect())
+        Ok(client.stats().samples().await?.samples.iter().map(Self::of).collect())
     }
 
     fn of(sample: &SampleDocument) -> Self {

@@ -96,7 +96,7 @@ impl Snapshot {
         minutes: Arc<[Minute]>,
     ) -> Result<Self, ClientError> {
         let (ours, read) = (Timestamp::now(), Instant::now());
-        let at = client.now().await?;
+        let at = client.system().now().await?;
         let redis_took = read.elapsed();
         // The answer is of some time in the round trip.
         let later = at.duration_since(ours);
@@ -104,20 +104,23 @@ impl Snapshot {
             Ok(ahead) => ahead.saturating_sub(redis_took),
             Err(_) => later.unsigned_abs(),
         };
-        let shards = client.shard_servers().await?;
+        let shards = client.system().shard_servers().await?;
         let redis = match shards.first() {
             Some(home) => home.redis.clone(),
-            None => client.redis_state(false).await?,
+            None => client.system().redis_state(false).await?,
         };
-        let supervisors = client.list_supervisors().await?;
-        let actors = client.list_actors(None).await?;
-        let types = client.list_types().await?;
+        let supervisors = client.system().supervisors().await?;
+        let actors = client.actors().list(None).await?;
+        let types = client.system().types().await?;
         let others = known_queues(&types, &actors);
-        let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
-        let mut queues = with_actors(client.list_queues_with(others).await?, &actors);
+        let pauses: Vec<PauseRule> = client.queues().pauses().await?.rules.into_iter().collect();
+        let mut queues = with_actors(client.queues().list_with(others).await?, &actors);
         let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
-        let paused_by =
-            if is_paused { client.paused_by().await.unwrap_or_default() } else { BTreeMap::new() };
+        let paused_by = if is_paused {
+            client.queues().paused_by().await.unwrap_or_default()
+        } else {
+            BTreeMap::new()
+        };
         for (state, _) in queues.iter_mut().filter(|(state, _)| state.paused) {
             state.paused_by = paused_by.get(&state.queue.to_string()).cloned();
         }
@@ -130,14 +133,19 @@ impl Snapshot {
             address,
             redis,
             shards,
-            emptied: client.emptied(at).await.unwrap_or_default(),
-            wrong_types: client.wrong_types().await?,
-            unserved: client.unserved_lists().await.unwrap_or_default(),
-            ids_without_hash: client.ids_without_hash().await.unwrap_or_default(),
-            brokers: client.list_brokers().await.unwrap_or_default(),
-            failing_notifications: client.deliveries(1).await.unwrap_or_default().failing,
-            periodic_jobs: client.fired_crons(&supervisors).await.unwrap_or_default(),
-            silent_actors: client.silent_actors(&actors).await?,
+            emptied: client.system().emptied(at).await.unwrap_or_default(),
+            wrong_types: client.system().wrong_types().await?,
+            unserved: client.migration().unserved_lists().await.unwrap_or_default(),
+            ids_without_hash: client.migration().ids_without_hash().await.unwrap_or_default(),
+            brokers: client.system().brokers().await.unwrap_or_default(),
+            failing_notifications: client
+                .notifications()
+                .deliveries(1)
+                .await
+                .unwrap_or_default()
+                .failing,
+            periodic_jobs: client.cron().fired(&supervisors).await.unwrap_or_default(),
+            silent_actors: client.actors().silent(&actors).await?,
             actor_counts: counted(&actors),
             supervisors,
             actors,
@@ -218,7 +226,7 @@ impl LatestJobs {
         let prerequisites = if ids.is_empty() {
             Vec::new()
         } else {
-            client.job_summaries(ids.into_iter().collect()).await?
+            client.jobs().summaries(ids.into_iter().collect()).await?
         };
         Ok(Self { running, failed, prerequisites })
     }

@@ -42,7 +42,7 @@ struct VisibleGraph {
 
 async fn around(visit: &Visit, id: &str) -> PageResult<VisibleGraph> {
     let named = id.parse().map_err(|_| PageError::not_found("No job has this id."))?;
-    let graph = visit.site.client.graph_around(&named, JOBS_MAX).await?;
+    let graph = visit.site.client.graphs().around(&named, JOBS_MAX).await?;
     let mut seen = graph.jobs;
     seen.retain(|of| visit.sees(&of.job));
     Ok(of(&seen, graph.is_cut))

@@ -55,7 +55,7 @@ async fn told(visit: &Visit, id: &str) -> PageResult<JobDoc> {
 async fn check_same(visit: &Visit, job: &JobDoc) -> PageResult<()> {
     if visit.is_bound() {
         let created_at = job.time("created_at");
-        visit.site.client.check_same_job(&parsed(job.id())?, created_at).await?;
+        visit.site.client.jobs().check_same(&parsed(job.id())?, created_at).await?;
     }
     Ok(())
 }
@@ -292,7 +292,7 @@ async fn related(
 ) -> PageResult<HashMap<String, JobDoc>> {
     let shown = lists.into_iter().flat_map(|list| list.iter().take(RELATED_MAX));
     let ids: Vec<JobId> = shown.filter_map(|(id, _)| id.parse().ok()).collect();
-    let mut known = visit.site.client.job_summaries(ids).await?;
+    let mut known = visit.site.client.jobs().summaries(ids).await?;
     known.retain(|job| visit.sees(job));
     let documents = known.iter().map(|job| (job.id.to_string(), JobDoc::from(job)));
     Ok(documents.collect())

@@ -27,7 +27,7 @@ pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()>
     let failed: Vec<(usize, JobId)> = failed
         .filter_map(|(place, job)| Some((place, failed_prerequisite(job.text("error"))?)))
         .collect();
-    let awaited = visit.site.client.awaited_by(ids).await?;
+    let awaited = visit.site.client.jobs().awaited_by(ids).await?;
     let named = awaited.iter().flat_map(|ids| ids.iter().take(NAMED_MAX));
     let wanted = named.chain(failed.iter().map(|(_, id)| id)).cloned().collect();
     let known = names(visit, wanted).await?;
@@ -52,7 +52,7 @@ pub(super) fn error_of_prerequisite(job: &JobSummary) -> Value {
 async fn names(visit: &Visit, mut ids: Vec<JobId>) -> PageResult<HashMap<String, Value>> {
     ids.sort();
     ids.dedup();
-    let mut known = visit.site.client.job_summaries(ids).await?;
+    let mut known = visit.site.client.jobs().summaries(ids).await?;
     known.retain(|job| visit.sees(job));
     Ok(known.iter().map(|job| (job.id.to_string(), error_of_prerequisite(job))).collect())
 }

@@ -52,7 +52,7 @@ impl SiteSnapshot {
         Ok(Self {
             snapshot: Snapshot::read_beside(client, address, slow.minutes.clone()).await?,
             latest: LatestJobs::read(client, LATEST_READ).await?,
-            counts: Some(client.count_jobs().await?),
+            counts: Some(client.jobs().count().await?),
             limits: config.limits.len() as u64,
             has_records: !config.amqp.url.is_empty(),
             periodic_jobs: Some(slow.number),
@@ -121,9 +121,9 @@ struct SlowPart {
 impl SlowPart {
     async fn read(service: &ApiService) -> Result<Self, ClientError> {
         let (client, config) = (&service.client, service.config());
-        let now = client.now().await?;
+        let now = client.system().now().await?;
         let of_files = tokio::task::spawn_blocking(move || config.crontab()).await;
-        let mut table = client.whole_crontab(&of_files.unwrap_or_default()).await?;
+        let mut table = client.cron().crontab(&of_files.unwrap_or_default()).await?;
         let number = table.entries.len() as u64;
         let soonest = move || {
             table.entries.sort_by_cached_key(|entry| {
@@ -133,9 +133,9 @@ impl SlowPart {
             table
         };
         let soonest = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
-        let due = client.periodic_job_documents(&soonest).await?.into();
+        let due = client.cron().documents(&soonest).await?.into();
         let minutes = Minute::read(client).await?;
-        let seen = client.seen_actors().await?.into();
+        let seen = client.actors().seen().await?.into();
         Ok(Self { number, due, minutes, seen })
     }
 }

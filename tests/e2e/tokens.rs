@@ -40,7 +40,7 @@ async fn rotated_token_has_two_secrets_until_the_old_one_is_dropped() {
     let old = made(&["token", "new", "ci", "--scope", "submit", "--type", "osis"]);
     let new = made(&["token", "rotate", "ci", "--expires", "90d"]);
     assert_ne!(old, new);
-    let checked = async |token: &str| client.check_token(token).await.expect("Redis answers");
+    let checked = async |token: &str| client.tokens().check(token).await.expect("Redis answers");
     let (first, second) = (checked(&old).await.expect("valid"), checked(&new).await);
     let second = second.expect("valid");
     assert_eq!((&first.bounds, first.scopes), (&second.bounds, second.scopes));
@@ -99,7 +99,7 @@ async fn only_a_known_token_that_holds_is_accepted() {
         hero.run(&args).code(0).stdout.trim_end().to_owned()
     };
     let (holds, over) = (made("holds", "1h"), made("over", "0s"));
-    let checked = async |token: &str| client.check_token(token).await.expect("Redis answers");
+    let checked = async |token: &str| client.tokens().check(token).await.expect("Redis answers");
     assert_eq!(checked(&holds).await.expect("accepted").name.as_str(), "holds");
     assert!(checked(&over).await.is_none());
     for wrong in ["", "hero_", &holds[1..], &holds.to_uppercase(), &format!("{holds}0")] {
@@ -108,7 +108,8 @@ async fn only_a_known_token_that_holds_is_accepted() {
     assert!(checked(&format!("hero_{}", "0".repeat(64))).await.is_none());
     made("new", "1h");
     let names: Vec<String> = client
-        .list_tokens()
+        .tokens()
+        .list()
         .await
         .expect("Redis answers")
         .into_iter()

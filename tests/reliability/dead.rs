@@ -50,11 +50,11 @@ async fn listed(client: &Client, query: &ListQuery, limit: usize) -> Vec<String>
 
 /// Changes the dead letters that a search finds. Returns how many it did, and how many stay.
 async fn change(client: &Client, search: &JobSearch, change: &JobChange) -> (usize, u64) {
-    let found = client.to_change(&all(), search, change, |_| true).await.expect("searching");
+    let found = client.jobs().to_change(&all(), search, change, |_| true).await.expect("searching");
     assert!(found.complete);
     let ids: Vec<&JobId> = found.items.iter().map(|job| &job.id).collect();
     let mut changed = ManyChanged::default();
-    client.change_many(ids, change, &mut changed).await.expect("changing");
+    client.jobs().change_many(ids, change, &mut changed).await.expect("changing");
     (changed.done.len(), changed.left)
 }
 
@@ -80,7 +80,7 @@ async fn dead_letters_are_listed_page_by_page_the_newest_first() {
     }
     let only = ListQuery { script_type: Some(script_type("python")), ..all() };
     assert_eq!(listed(&client, &only, 1).await, ["p"]);
-    let found = client.find_jobs(&all(), &of("BAD"), |_| true).await.expect("searching");
+    let found = client.jobs().find(&all(), &of("BAD"), |_| true).await.expect("searching");
     assert_eq!(found.items.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ["p"]);
     assert_eq!(
         (&found.items[0].fields["error"], &found.items[0].fields["exit_code"]),
@@ -114,7 +114,7 @@ async fn a_page_goes_on_where_the_one_before_ended_though_letters_come_and_go() 
     let client = client(&world);
     let page = client.list_jobs(&ListQuery { limit: 2, ..all() }).await.expect("listing");
     letters(&world, "no", &["e"]).await;
-    client.retry_job(&page.items[1].id).await.expect("c runs again");
+    client.jobs().retry(&page.items[1].id).await.expect("c runs again");
     let page = ListQuery { limit: 2, cursor: page.next, ..all() };
     let page = client.list_jobs(&page).await.expect("listing");
     let ids: Vec<&str> = page.items.iter().map(|letter| letter.id.as_str()).collect();
@@ -183,7 +183,10 @@ async fn a_job_that_was_stopped_is_no_dead_letter() {
     let client = client(&world);
     let (a, b) = ("a".parse().expect("legal"), "b".parse().expect("legal"));
     client.stop_job(&b).await.expect("stopping");
-    assert_eq!(client.dead_letter(&a).await.expect("it is one").error.as_deref(), Some("no"));
-    let refused = client.dead_letter(&b).await.expect_err("it is none");
+    assert_eq!(
+        client.jobs().dead_letter(&a).await.expect("it is one").error.as_deref(),
+        Some("no")
+    );
+    let refused = client.jobs().dead_letter(&b).await.expect_err("it is none");
     assert!(matches!(refused, ClientError::NoDeadLetter { .. }), "{refused}");
 }

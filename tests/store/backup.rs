@@ -307,7 +307,7 @@ async fn objects_come_back_with_versions_times_and_indexes() {
         let context: Context = name.parse().expect("legal");
         let all = async |world: &World, namespace| {
             let page = client(world, namespace);
-            page.object_page(&context, &person, None, 1000).await.expect("a page").0
+            page.objects().page(&context, &person, None, 1000).await.expect("a page").0
         };
         assert_eq!(all(&copy, "copy").await.len(), 150);
         assert_eq!(all(&copy, "copy").await, all(&world, "hero").await);

@@ -97,7 +97,7 @@ async fn pages_neither_repeat_nor_leave_out_a_job_while_others_are_added() {
             assert!(page.items.len() <= query.limit, "seed {seed}");
             seen.extend(ids(&page.items));
             let search = JobSearch::default();
-            let again = client.find_jobs(&query, &search, |_| true).await.expect("searching");
+            let again = client.jobs().find(&query, &search, |_| true).await.expect("searching");
             found.extend(ids(&again.items));
             let Some(next) = page.next else { break };
             query.cursor = Some(next.to_string().parse::<Cursor>().expect("a legible cursor"));
@@ -149,10 +149,10 @@ async fn dead_letters_of_all_shards_are_one_list() {
     let query = ListQuery { dead: true, limit: 100, ..ListQuery::default() };
     let again = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
     let search = JobSearch::default();
-    let found = client.to_change(&query, &search, &again, |_| true).await.expect("found");
+    let found = client.jobs().to_change(&query, &search, &again, |_| true).await.expect("found");
     let mut changed = ManyChanged::default();
     let ids = found.items.iter().map(|job| &job.id);
-    client.change_many(ids, &again, &mut changed).await.expect("retrying");
+    client.jobs().change_many(ids, &again, &mut changed).await.expect("retrying");
     assert_eq!((changed.done.len(), changed.left), (11, 0));
     let page = client.list_jobs(&query).await.expect("listing");
     assert!(page.items.is_empty() && page.next.is_none());
@@ -184,7 +184,7 @@ async fn graphs_of_all_shards_are_one_list() {
         let mut graph = Graph::new();
         graph.add("a", built(keyed(number)));
         graph.add("b", built(JobBuilder::new("osis", "1"))).after("a");
-        let ids = client.submit_graph(&mut graph).await.expect("submitting");
+        let ids = client.graphs().submit(&mut graph).await.expect("submitting");
         let shard = graph.id().as_str().split_once('-').expect("two parts").0.to_owned();
         for id in ids.values().filter(|_| shard.starts_with('s')) {
             assert!(id.as_str().starts_with(&shard), "{id} is not on {shard}");
@@ -194,7 +194,7 @@ async fn graphs_of_all_shards_are_one_list() {
     for limit in [1, 2, 5, 50] {
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
-            let page = client.graphs(limit, after).await.expect("listing");
+            let page = client.graphs().list(limit, after).await.expect("listing");
             seen.extend(page.items.iter().map(|graph| graph.id.to_string()));
             after = page.next;
             if after.is_none() {
@@ -209,8 +209,8 @@ async fn graphs_of_all_shards_are_one_list() {
 async fn events_of_all_shards_come_once_and_in_order() {
     let world = World::new();
     let client = client(&world);
-    let began = client.now().await.expect("a time");
-    let mut follower = client.follow_events(began);
+    let began = client.system().now().await.expect("a time");
+    let mut follower = client.events().follow(began);
     let mut submitted = BTreeSet::new();
     for key in 0..20 {
         let id = client.submit(built(keyed(key))).await.expect("submitting");
@@ -225,7 +225,7 @@ async fn events_of_all_shards_come_once_and_in_order() {
         let mut read = Vec::new();
         loop {
             let after = read.last().map(|last: &hero::store::JobEvent| last.place.clone());
-            let page = client.events(after.as_deref(), limit).await.expect("reading");
+            let page = client.events().list(after.as_deref(), limit).await.expect("reading");
             if page.is_empty() {
                 break;
             }
@@ -249,29 +249,29 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
         world.started(&life, &id).await;
     }
     let client = client(&world);
-    let actors = client.actor_documents(None, None).await.expect("listing");
+    let actors = client.actors().documents(None, None).await.expect("listing");
     assert_eq!(actors.len(), 1);
     assert_eq!((actors[0].presence.running, actors[0].presence.tasks), (4, 4));
     for key in 0..10 {
         client.submit(built(keyed(key))).await.expect("submitting");
     }
-    let queues = client.list_queues().await.expect("listing");
+    let queues = client.queues().list().await.expect("listing");
     assert_eq!((queues.len(), queues[0].depth, queues[0].paused), (1, 10, false));
-    let counts = client.count_jobs().await.expect("counting");
+    let counts = client.jobs().count().await.expect("counting");
     let of = |status| counts.of_state(status);
     assert_eq!((of(JobStatus::Started), of(JobStatus::Dispatched)), (4, 10));
     let osis = queue("type:osis");
     assert_eq!(
-        client.pause_queues(std::slice::from_ref(&osis)).await.expect("pausing"),
+        client.queues().pause(std::slice::from_ref(&osis)).await.expect("pausing"),
         std::slice::from_ref(&osis)
     );
     for store in shards(&world).all() {
         assert_eq!(store.pauses().await.expect("reading").queues.len(), 1);
     }
     assert_eq!(
-        client.resume_queues(std::slice::from_ref(&osis)).await.expect("resuming"),
+        client.queues().resume(std::slice::from_ref(&osis)).await.expect("resuming"),
         std::slice::from_ref(&osis)
     );
-    assert_eq!(client.purge_queue(&osis).await.expect("purging"), 10);
+    assert_eq!(client.queues().purge(&osis).await.expect("purging"), 10);
     assert_eq!(client.clear_all_jobs().await.expect("deleting"), 10);
 }

@@ -173,8 +173,8 @@ async fn correction_of_a_graph_reaches_no_step_but_the_one_that_was_checked() {
     let mut graph = Graph::new();
     graph.set_id(id("g"));
     graph.add("step", step("later").build().expect("legal"));
-    client.submit_graph(&mut graph).await.expect("a graph");
-    client.stop_graph(&id("g")).await.expect("its own");
+    client.graphs().submit(&mut graph).await.expect("a graph");
+    client.graphs().stop(&id("g")).await.expect("its own");
     let changes = serde_json::json!({ "script": "2" }).as_object().expect("an object").clone();
     let how = GraphRetry { from: None, changes: [("step".to_owned(), changes)].into() };
     let created = world
@@ -187,7 +187,7 @@ async fn correction_of_a_graph_reaches_no_step_but_the_one_that_was_checked() {
         .created_at;
     for (checked, is_corrected) in [("before", false), ("later", true)] {
         let pinned = client.pinned([(id(checked), created)]);
-        let retried = pinned.retry_graph(&id("g"), &how).await;
+        let retried = pinned.graphs().retry(&id("g"), &how).await;
         assert_eq!(retried.is_ok(), is_corrected, "{checked}: {retried:?}");
         let script = if is_corrected { "2" } else { "1" };
         assert_eq!(world.field("later", "script").as_deref(), Some(script));

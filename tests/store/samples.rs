@@ -36,7 +36,7 @@ async fn one_sample_a_minute_is_retained_for_an_hour_and_two_give_the_rates_betw
     assert!(world.store.keep_sample().await.expect("sampling"));
     assert_eq!(world.redis.list(&key).len(), 61);
     let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("settings");
-    let samples = client.samples().await.expect("reading").samples;
+    let samples = client.stats().samples().await.expect("reading").samples;
     assert_eq!(samples.len(), 60);
     let (last, before) = (&samples[59], &samples[58]);
     assert_eq!((last.all.submitted, last.all.finished, last.all.failed), (3, 1, 1));

@@ -102,7 +102,7 @@ async fn delay_is_counted_on_the_clock_of_redis_by_every_way_of_submitting() {
     client.submit_all_or_none_of(&mut batch, &atomic, &files).await.expect("submitting");
     let mut graph = Graph::new();
     graph.add("d", delayed("d", HOUR));
-    client.submit_graph(&mut graph).await.expect("submitting");
+    client.graphs().submit(&mut graph).await.expect("submitting");
     let after = now();
     world.check();
     for id in ["one", "created", "a", "c", "d"] {

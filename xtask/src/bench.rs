@@ -159,14 +159,14 @@ impl Bench {
     async fn queue(&self, jobs: usize) -> Done {
         let osis: ScriptType = "osis".parse()?;
         let queue: Queue = "type:osis".parse()?;
-        self.client.pause_queues(std::slice::from_ref(&queue)).await?;
+        self.client.queues().pause(std::slice::from_ref(&queue)).await?;
         let began = Instant::now();
         for number in 0..jobs {
             self.client.submit(job("osis", number)?).await?;
         }
         print("enqueue one by one", per_second(jobs, began.elapsed()), "jobs/s");
         let before = self.finished(&osis).await?;
-        self.client.resume_queues(std::slice::from_ref(&queue)).await?;
+        self.client.queues().resume(std::slice::from_ref(&queue)).await?;
         let began = Instant::now();
         while self.finished(&osis).await? < before + jobs as u64 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -206,7 +206,7 @@ impl Bench {
 
     async fn idle(&self) -> Done {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        for one in self.client.list_actors(None).await? {
+        for one in self.client.actors().list(None).await? {
             print_share(&one.actor.to_string(), one.presence.pid).await?;
         }
         Ok(())
@@ -241,7 +241,14 @@ impl Bench {
     }
 
     async fn finished(&self, script_type: &ScriptType) -> Done<u64> {
-        Ok(self.client.counters(script_type).await?.get("finished").copied().unwrap_or_default())
+        Ok(self
+            .client
+            .stats()
+            .counters(script_type)
+            .await?
+            .get("finished")
+            .copied()
+            .unwrap_or_default())
     }
 }
 

@@ -280,7 +280,7 @@ impl<'a> AmqpBench<'a> {
 
     async fn count(&self, counter: &str) -> Done<u64> {
         let osis: ScriptType = "osis".parse()?;
-        Ok(self.client.counters(&osis).await?.get(counter).copied().unwrap_or_default())
+        Ok(self.client.stats().counters(&osis).await?.get(counter).copied().unwrap_or_default())
     }
 }
 

@@ -73,7 +73,7 @@ fn finished(answer: &Value) -> Done {
 }
 
 async fn followers(client: &Client, api: &ApiAddress) -> Done {
-    let supervisor = client.list_supervisors().await?;
+    let supervisor = client.system().supervisors().await?;
     let pid = supervisor.first().ok_or("no supervisor is live")?.pid;
     print_share("supervisor without followers", pid).await?;
     let quiet = JobBuilder::new("osis", "loop { sleep(1) }").build()?;

@@ -98,7 +98,7 @@ impl RecObjects {
             return Ok(json!({ "objects": documents(&found) }));
         }
         let after = data.get("after").map(|_| named(data, "after")).transpose()?;
-        let page = self.client.object_page(&self.context, &object_type, after.as_ref(), limit);
+        let page = self.client.objects().page(&self.context, &object_type, after.as_ref(), limit);
         let (objects, next) = page.await.map_err(|error| failure(&error))?;
         let next = next.map(|id| id.to_string());
         Ok(json!({ "objects": documents(&objects), "next": next }))
@@ -143,7 +143,7 @@ impl RecObjects {
             let write =
                 Write { object_type: object_type.clone(), id: id.clone(), expected, change };
             let ask = self.once(vec![write], message);
-            match self.client.objects(&self.context, ask, &self.osis).await {
+            match self.client.objects().list(&self.context, ask, &self.osis).await {
                 Ok(Answer::Written(written)) => return Ok(result_of(&id, &written)),
                 Ok(_) => return Ok(Value::Null),
                 Err(error) => {
@@ -257,7 +257,7 @@ impl RecObjects {
     }
 
     async fn ask(&self, ask: Ask) -> Result<Answer, MessageFailure> {
-        let asked = self.client.objects(&self.context, ask, &self.osis).await;
+        let asked = self.client.objects().list(&self.context, ask, &self.osis).await;
         asked.map_err(|error| failure(&error))
     }
 }

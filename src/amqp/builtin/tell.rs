@@ -37,7 +37,8 @@ pub(super) async fn serve(client: &Client, message: &AmqpMessage) -> Result<Valu
     let data = (!given.data.is_null()).then(|| given.data.to_string());
     let refused = |why: &str| Err(MessageFailure::lasting("refused", format!("job {id} {why}")));
     match client
-        .try_tell_job(&id, &given.event, data.as_deref())
+        .jobs()
+        .try_tell(&id, &given.event, data.as_deref())
         .await
         .map_err(|error| failure(&error))?
     {

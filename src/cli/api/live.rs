@@ -41,7 +41,7 @@ impl ApiMethods {
     /// Returns the job that a text names: its id, or the unique beginning of it, which a daemon elsewhere completes itself.
     pub(in crate::cli) async fn job_id(&self, text: &str) -> Result<JobId, Error> {
         match self {
-            Self::Local { context, .. } => match context.client.job_id(text).await {
+            Self::Local { context, .. } => match context.client.jobs().id(text).await {
                 Ok(id) => Ok(id),
                 Err(error @ ClientError::NoSuchJob(_)) => {
                     Err(of_rpc(names_graph(context, error.into()).await, None))
@@ -118,7 +118,7 @@ impl ApiMethods {
         match self {
             Self::Local { context, .. } => {
                 let after = after.unwrap_or_else(|| "0-0".to_owned());
-                JobLog::Local(Box::new(context.client.follow_job_logs_after(id, after)))
+                JobLog::Local(Box::new(context.client.logs().follow_after(id, after)))
             }
             Self::Remote(_) => JobLog::Remote(RemoteLog {
                 api: self,
@@ -136,7 +136,7 @@ impl ApiMethods {
                 let found = found_file(context, id, name).await;
                 let found = found.map_err(|error| of_rpc(error, None))?;
                 let whole = 0..found.size();
-                Ok(JobFileParts::Local(context.client.file_reader(found, whole)?))
+                Ok(JobFileParts::Local(context.client.files().reader(found, whole)?))
             }
             Self::Remote(remote) => remote.file(id, name).await.map(JobFileParts::Remote),
         }

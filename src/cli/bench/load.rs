@@ -93,7 +93,7 @@ pub(super) async fn chain(client: &Client, n: usize) -> Result<Duration, Error> 
             node.after((number - 1).to_string());
         }
     }
-    client.submit_graph(&mut graph).await?;
+    client.graphs().submit(&mut graph).await?;
     client.await_result(&ids[n - 1], None).await?;
     let (first, last) = (client.get_job(&ids[0]).await?, client.get_job(&ids[n - 1]).await?);
     let took = first.started_at.zip(last.finished_at).map(|(began, ended)| ended - began);
@@ -111,7 +111,7 @@ pub(super) async fn graph(client: &Client, n: usize) -> Result<Duration, Error> 
         }
     }
     let began = Instant::now();
-    client.submit_graph(&mut graph).await?;
+    client.graphs().submit(&mut graph).await?;
     Ok(began.elapsed())
 }
 

@@ -114,7 +114,7 @@ async fn idle(pid: i32, figures: &mut Figures) -> Result<(), Error> {
 }
 
 async fn finished(stage: &Stage, actor: &ActorId) -> Result<usize, Error> {
-    let counters = stage.client.counters(&actor.script_type).await?;
+    let counters = stage.client.stats().counters(&actor.script_type).await?;
     let finished = counters.get("finished").copied().unwrap_or_default();
     Ok(usize::try_from(finished).unwrap_or(usize::MAX))
 }

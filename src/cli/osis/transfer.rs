@@ -70,7 +70,7 @@ impl Export {
 async fn export(client: &Client, context: &Context, of: &ObjectType) -> Result<(), Error> {
     let mut after: Option<ObjectId> = None;
     loop {
-        let (objects, next) = client.object_page(context, of, after.as_ref(), PAGE).await?;
+        let (objects, next) = client.objects().page(context, of, after.as_ref(), PAGE).await?;
         for object in objects {
             let (context, object) = (context.text(), object.document());
             output::json(&json!({ "context": context, "type": of, "object": object }))?;
@@ -112,7 +112,7 @@ impl Import {
             });
             if !goes_on && !batch.is_empty() {
                 imported += batch.len();
-                client.change_objects(&batch_context, std::mem::take(&mut batch), config).await?;
+                client.objects().change(&batch_context, std::mem::take(&mut batch), config).await?;
                 bytes = 0;
             }
             let Some((context, write)) = next else { break };

@@ -50,7 +50,7 @@ impl JobsWanted {
         let found = JobSearch::of(&filter, &TimeZone::UTC, Timestamp::now());
         let (query, search) = found.map_err(bad)?;
         let query = ListQuery { limit: JOBS_MAX, budget: Some(ListQuery::BUDGET), ..query };
-        Ok(client.find_jobs(&query, &search.seeing_all(true), |_| true).await?)
+        Ok(client.jobs().find(&query, &search.seeing_all(true), |_| true).await?)
     }
 }
 

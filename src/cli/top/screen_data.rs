@@ -87,7 +87,7 @@ fn smoothed(now: Rates, before: Option<Rates>, seconds: f64) -> Rates {
 
 impl Counted {
     async fn read(client: &Client, types: &[ScriptType]) -> Result<Self, Error> {
-        let counters = client.counters_of(types).await?;
+        let counters = client.stats().counters_of(types).await?;
         let sum = |name: &str| counters.iter().filter_map(|of| of.get(name)).sum();
         Ok(Self { at: Instant::now(), jobs: ["submitted", "finished", "failed"].map(sum) })
     }

@@ -82,7 +82,7 @@ pub async fn restore<R: BufRead>(
             "the namespace {namespace} has jobs or objects; choose another with --into NAMESPACE"
         )));
     }
-    let now = client.now().await?;
+    let now = client.system().now().await?;
     let later_us =
         head.time.parse().map_or(0, |taken: Timestamp| now.duration_since(taken).as_micros());
     let later_us = i64::try_from(later_us).unwrap_or_default();
@@ -105,7 +105,7 @@ pub async fn restore<R: BufRead>(
     restore.send_on_their_way().await?;
     let Restored { jobs, objects, .. } = &restore.restored;
     let (jobs, objects) = (counted(*jobs, "job", "jobs"), counted(*objects, "object", "objects"));
-    client.note("backup.restore", format!("{jobs} and {objects}")).await;
+    client.audit().note("backup.restore", format!("{jobs} and {objects}")).await;
     Ok(restore.restored)
 }
 
@@ -141,7 +141,7 @@ impl RestoreRun<'_> {
                 let queues: Vec<Queue> = queues.into_iter().collect();
                 self.client.shards.each(|store| store.pause(&queues)).await?;
                 for rule in &rules {
-                    self.client.pause_by_rule(rule).await?;
+                    self.client.queues().pause_by_rule(rule).await?;
                 }
             }
             BackupLine::Cron(cron) => drop(self.client.store.restore_cron(&cron).await?),

@@ -82,7 +82,7 @@ impl CallCourse {
 
     /// Reports the progress of a job, if it has grown since the last report.
     async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut Option<f64>) {
-        let found = server.context.client.job_summaries(vec![id]).await.unwrap_or_default();
+        let found = server.context.client.jobs().summaries(vec![id]).await.unwrap_or_default();
         let Some(job) = found.first().filter(|job| server.context.finds(job)) else { return };
         let share = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());
         let progress = share.unwrap_or_default();

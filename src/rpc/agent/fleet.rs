@@ -61,8 +61,8 @@ pub(super) async fn run(server: &AgentServer, mut arguments: Map<String, Value>)
     if let Some(id) = batch.id.as_deref().and_then(|id| id.parse::<JobId>().ok()) {
         let context = &server.context;
         context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(id.clone()))));
-        let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
-            Err(ClientError::GaveUp { .. }) => context.client.graph(&id).await?,
+        let graph = match context.client.graphs().wait(&id, Some(patience), |_| {}).await {
+            Err(ClientError::GaveUp { .. }) => context.client.graphs().get(&id).await?,
             waited => waited?,
         };
         let hosts = batch.every.iter().filter_map(|of| Some((of.id.as_deref()?, of.host.clone())));
@@ -100,7 +100,7 @@ async fn jobs_of(context: &CallContext, batch: &JobId) -> Result<Vec<JobSummary>
     let (mut jobs, mut cursor) = (Vec::new(), None);
     loop {
         let most = Store::GRAPHS_PER_PAGE_MAX;
-        let page = context.client.jobs_of_graph(batch, None, cursor, most).await?;
+        let page = context.client.graphs().jobs(batch, None, cursor, most).await?;
         cursor = page.last().filter(|_| page.len() == most).map(|of| of.member.score);
         let page = page.into_iter().filter_map(|of| of.job);
         jobs.extend(page.filter(|job| context.caller.sees(job)));
@@ -123,7 +123,7 @@ async fn add_answers(
     let is_finished = |job: &&JobSummary| job.status == JobStatus::Finished;
     let finished: Vec<&JobId> = jobs.iter().filter(is_finished).map(|job| &job.id).collect();
     let mut outputs =
-        context.client.short_outputs(batch, &finished, OUTPUT_BYTES_MAX).await?.into_iter();
+        context.client.jobs().short_outputs(batch, &finished, OUTPUT_BYTES_MAX).await?.into_iter();
     let output = |job: &JobSummary| match job.status {
         JobStatus::Finished => outputs.next().flatten(),
         _ => Some(Vec::new()),

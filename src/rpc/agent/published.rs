@@ -27,7 +27,7 @@ async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, V
     if !context.caller.scopes.has(Scope::Submit) {
         return Vec::new();
     }
-    let mut scripts = context.client.published_scripts().await.unwrap_or_default();
+    let mut scripts = context.client.scripts().list().await.unwrap_or_default();
     scripts.retain(|(_, script)| {
         let script_type = script.definition.script_type.as_str();
         context.sees_script(script) && types.names.iter().any(|name| name == script_type)

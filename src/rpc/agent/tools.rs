@@ -364,8 +364,8 @@ async fn follow(server: &AgentServer, mut arguments: Map<String, Value>) -> Resu
     let id: Option<JobId> = params["id"].as_str().and_then(|id| id.parse().ok());
     let Some(id) = id.filter(|_| is_empty) else { return Ok(found) };
     let mut follower = match params["after"].as_str() {
-        Some(after) => server.context.client.follow_job_logs_after(&id, after.to_owned()),
-        None => server.context.client.follow_job_logs(&id),
+        Some(after) => server.context.client.logs().follow_after(&id, after.to_owned()),
+        None => server.context.client.logs().follow(&id),
     };
     // The lines are read below; also a job that ended ends the wait.
     let lines = async {

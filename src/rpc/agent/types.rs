@@ -17,7 +17,7 @@ impl AgentTypes {
     pub(super) async fn of(context: &CallContext) -> Self {
         let names = || context.usable_types();
         // Without an answer nothing is said of actors.
-        let actors = context.client.actor_documents(None, None).await.ok();
+        let actors = context.client.actors().documents(None, None).await.ok();
         let is_served = |name: &str| {
             actors.as_ref().is_none_or(|actors| {
                 let admits = |group: &str| context.caller.admits(name, Some(group));

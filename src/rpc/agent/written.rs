@@ -100,7 +100,7 @@ async fn large(
     let found = found_file(&server.context, id, name).await?;
     let from = part.offset.min(size);
     let range = from..from.saturating_add(part.limit).min(size);
-    let mut reader = server.context.client.file_reader(found, range)?;
+    let mut reader = server.context.client.files().reader(found, range)?;
     let read = move || {
         let mut bytes = Vec::new();
         while let Some(block) = reader.next_block(TEXT_BYTES)? {

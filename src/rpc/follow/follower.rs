@@ -138,7 +138,7 @@ impl Follower {
         let (FollowTopic::Job(id, _), Some(caller)) = (&self.topic, &self.bound) else {
             return Ok(());
         };
-        let found = self.hub.client().job_summaries(vec![id.clone()]).await?;
+        let found = self.hub.client().jobs().summaries(vec![id.clone()]).await?;
         let is_within = found.iter().all(|job| caller.sees(job));
         if is_within { Ok(()) } else { Err(ClientError::NoSuchJob(id.clone())) }
     }
@@ -197,14 +197,14 @@ impl Follower {
         let (places, entries): (Vec<String>, Vec<FeedEntry>) = match &self.topic {
             FollowTopic::Job(id, created_at) => {
                 let lines = client.get_job_logs(id, Some(&after), PAGE).await?;
-                client.check_same_job(id, *created_at).await?;
+                client.jobs().check_same(id, *created_at).await?;
                 lines
                     .into_iter()
                     .map(|line| (line.id.clone(), FeedEntry::Line(line.into())))
                     .unzip()
             }
             FollowTopic::Events => {
-                let events = client.events(Some(&after), PAGE).await?;
+                let events = client.events().list(Some(&after), PAGE).await?;
                 events.into_iter().map(|of| (of.place.clone(), FeedEntry::Event(of))).unzip()
             }
             FollowTopic::Stats => (Vec::new(), Vec::new()),

@@ -50,13 +50,13 @@ async fn read_job(
     feed: &SharedFeed,
 ) {
     let begin = loop {
-        match client.get_last_job_logs(id, 1).await {
+        match client.logs().last(id, 1).await {
             Ok(last) => break last.first().map_or("0-0".to_owned(), |line| line.id.clone()),
             Err(error) => trouble(client, feed, &error).await,
         }
     };
     feed.change(|content| content.open(StreamPlace::of(&begin)));
-    let mut follower = client.follow_job(id, begin).created_at(created_at);
+    let mut follower = client.jobs().follow(id, begin).created_at(created_at);
     loop {
         let news = match follower.next().await {
             Ok(news) => news,
@@ -94,13 +94,13 @@ async fn read_job(
 
 async fn read_events(client: &Client, feed: &SharedFeed) {
     let now = loop {
-        match client.now().await {
+        match client.system().now().await {
             Ok(now) => break now,
             Err(error) => trouble(client, feed, &error).await,
         }
     };
     feed.change(|content| content.open(StreamPlace::of(&LogLine::place_before(now))));
-    let mut follower = client.follow_events(now);
+    let mut follower = client.events().follow(now);
     loop {
         match follower.next().await {
             Ok(events) => feed.change(|content| {
@@ -122,8 +122,8 @@ async fn read_stats(client: &Client, feed: &SharedFeed) {
     let mut last = None;
     loop {
         let read = async {
-            let stats = client.stats().await?;
-            Ok((stats, LogLine::place_before(client.now().await?)))
+            let stats = client.stats().get().await?;
+            Ok((stats, LogLine::place_before(client.system().now().await?)))
         };
         match read.await {
             Ok((stats, place)) => {

@@ -189,7 +189,7 @@ impl CallContext {
 
     /// Reads a published script that the caller may see. Beyond its bounds there is none.
     pub(in crate::rpc) async fn visible_script(&self, used: &ScriptUse) -> Result<PublishedScript> {
-        match self.client.published_script(used).await {
+        match self.client.scripts().get(used).await {
             Ok(script) if self.sees_script(&script.of) => Ok(script),
             Err(error) if !self.caller.is_bound() || error.exit != Exit::NotFound => {
                 Err(error.into())
@@ -209,9 +209,9 @@ impl CallContext {
         }
         for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
             let sees = |job: &JobSummary| self.finds(job);
-            *id = self.client.prerequisite_among(id, Some(&self.caller.name), sees).await?;
+            *id = self.client.jobs().prerequisite_among(id, Some(&self.caller.name), sees).await?;
         }
-        Ok(self.client.resolve_script(job).await?)
+        Ok(self.client.scripts().resolve(job).await?)
     }
 
     /// Refuses to change a queue or an actor, which have jobs of all callers and contexts, if the caller is bound to

@@ -46,7 +46,7 @@ pub(crate) struct LiveActors {
 
 async fn list(context: CallContext, params: ListActors) -> Result<LiveActors> {
     let (script_type, selector) = (params.script_type.as_ref(), params.selector.as_ref());
-    let mut actors = context.client.actor_documents(script_type, selector).await?;
+    let mut actors = context.client.actors().documents(script_type, selector).await?;
     actors.retain(|actor| context.caller.admits(&actor.script_type, Some(&actor.group)));
     Ok(LiveActors { actors })
 }
@@ -80,7 +80,7 @@ pub(crate) struct NotifiedActors {
 async fn tell(context: CallContext, params: OneActor, message: Control) -> Result<NotifiedActors> {
     let id = params.id(&context)?;
     context.needs_all_callers("tell actors what to do")?;
-    let untold = context.client.send_to_live_actor(&id, &message).await?;
+    let untold = context.client.actors().send_to_live(&id, &message).await?;
     let not_told = untold.iter().map(ToString::to_string).collect();
     Ok(NotifiedActors { told: vec![id.to_string()], not_told })
 }
@@ -107,6 +107,6 @@ struct PingActor {
 async fn ping(context: CallContext, params: PingActor) -> Result<Pong> {
     let id = OneActor { actor: params.actor }.id(&context)?;
     let wait = patience(params.wait.or(Some(PING_S)))?;
-    let took = context.client.ping_actor(&id, wait).await?;
+    let took = context.client.actors().ping(&id, wait).await?;
     Ok(Pong { actor: id.to_string(), seconds: took.as_secs_f64() })
 }

@@ -49,5 +49,5 @@ async fn list(context: CallContext, params: ListAudit) -> Result<AuditList> {
         limit: page_size(params.limit, RECORDS_MAX)?,
     };
     check_period(filter.since, filter.until)?;
-    Ok(AuditList { records: context.client.audit(&filter).await? })
+    Ok(AuditList { records: context.client.audit().list(&filter).await? })
 }

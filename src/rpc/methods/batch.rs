@@ -195,7 +195,8 @@ async fn each(
             }
         }
     }
-    let is_empty = !more && !has_members && context.client.drop_empty_batch(batch.id()).await?;
+    let is_empty =
+        !more && !has_members && context.client.graphs().drop_empty_batch(batch.id()).await?;
     if !more && !is_empty {
         context.client.close_batch(batch).await?;
     }

@@ -31,7 +31,7 @@ pub(super) async fn fleet(
     let members = if has_fleet && context.caller.bounds.groups.is_some() {
         within_groups(context, only, every).await?
     } else {
-        context.client.fleet(&checked(context, only).await?, every).await?
+        context.client.machines().fleet(&checked(context, only).await?, every).await?
     };
     for job in members.iter().filter_map(|of| of.job.as_ref()) {
         context.client.check(job)?;
@@ -54,7 +54,7 @@ async fn within_groups(
     context.has_type(&job)?;
     job.bounds.get_or_insert_default().groups = groups;
     let fallback = job.spec.fallback.or(Some(Fallback::None));
-    let members = match context.client.fleet(&job, Every::Actor).await {
+    let members = match context.client.machines().fleet(&job, Every::Actor).await {
         // The error counts the actors of other groups.
         Err(ClientError::NoMachine(_)) => Vec::new(),
         members => members?,

@@ -22,7 +22,7 @@ impl CallContext {
             return Ok((id.clone(), None));
         }
         let before = self.visible(id).await?;
-        let job = self.client.corrected_job(&before, changes).await?;
+        let job = self.client.jobs().corrected(&before, changes).await?;
         self.keeps_variables_masked(&before, &job)?;
         self.takes_nothing_of_its_caller(&before, &job)?;
         self.stays_within(&job)?;

@@ -64,7 +64,7 @@ async fn crontab(context: &CallContext) -> Result<Crontab> {
 /// Returns the periodic jobs that the caller may see, those in Redis too. Beyond its bounds there is nothing.
 async fn seen(context: &CallContext) -> Result<Crontab> {
     let files = crontab(context).await?;
-    let mut crontab = context.client.whole_crontab(&files).await?;
+    let mut crontab = context.client.cron().crontab(&files).await?;
     if context.caller.is_bound() {
         let sees = |job: &Job| context.caller.sees_whole(job);
         crontab.entries.retain(|entry| entry.jobs(Timestamp::UNIX_EPOCH).iter().all(sees));
@@ -75,7 +75,7 @@ async fn seen(context: &CallContext) -> Result<Crontab> {
 
 async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList> {
     let crontab = seen(&context).await?;
-    let mut cron = context.client.periodic_job_documents(&crontab).await?;
+    let mut cron = context.client.cron().documents(&crontab).await?;
     hide_jobs_beyond(&context, &mut cron, &mut []).await?;
     let problems = crontab.problems.iter().map(ToString::to_string).collect();
     Ok(PeriodicJobList { cron, problems })
@@ -91,7 +91,7 @@ struct OnePeriodicJob {
 
 async fn get(context: CallContext, params: OnePeriodicJob) -> Result<PeriodicJobHistoryDocument> {
     let crontab = seen(&context).await?;
-    let mut found = context.client.periodic_job_history(&crontab, &params.name).await?;
+    let mut found = context.client.cron().history(&crontab, &params.name).await?;
     let job = std::slice::from_mut(&mut found.job);
     hide_jobs_beyond(&context, job, &mut found.history).await?;
     if !context.caller.operates() {
@@ -126,7 +126,7 @@ pub(crate) struct FiringList {
 async fn history(context: CallContext, params: LatestFirings) -> Result<FiringList> {
     let most = page_size(params.limit, FIRINGS_MAX)?;
     let crontab = seen(&context).await?;
-    let mut firings = context.client.cron_firings(&crontab, &params.name, most).await?;
+    let mut firings = context.client.cron().firings(&crontab, &params.name, most).await?;
     hide_jobs_beyond(&context, &mut [], &mut firings).await?;
     Ok(FiringList { firings })
 }
@@ -144,7 +144,7 @@ async fn hide_jobs_beyond(
     let last = |job: &PeriodicJobDocument| job.last.as_ref().and_then(|last| last.job_id.clone());
     let of_jobs = jobs.iter().flat_map(|job| [last(job), job.failed_id.clone()]);
     let named = of_jobs.chain(firings.iter().map(|firing| firing.job_id.clone())).flatten();
-    let found = context.client.job_summaries(named.filter_map(|id| id.parse().ok()).collect());
+    let found = context.client.jobs().summaries(named.filter_map(|id| id.parse().ok()).collect());
     let found = found.await?.into_iter().filter(|job| context.finds(job));
     let found: HashSet<String> = found.map(|job| job.id.to_string()).collect();
     let is_found = |id: &String| found.contains(id);
@@ -187,18 +187,18 @@ async fn backfill(context: CallContext, params: BackfilledPeriod) -> Result<Back
     let crontab = crontab(&context).await?;
     let until = match params.until {
         Some(PastTime(until)) => until,
-        None => context.client.now().await?,
+        None => context.client.system().now().await?,
     };
     let PastTime(since) = params.since;
     let period = BackfillPeriod { since, until, only_missing: params.only_missing };
-    let firings = context.client.backfill(&crontab, &params.name, &period).await?;
+    let firings = context.client.cron().backfill(&crontab, &params.name, &period).await?;
     Ok(Backfilled { firings })
 }
 
 async fn run(context: CallContext, params: OnePeriodicJob) -> Result<Id> {
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
-    let id = context.client.run_periodic_job(&crontab, &params.name).await?;
+    let id = context.client.cron().run(&crontab, &params.name).await?;
     Ok(Id { id: id.to_string() })
 }
 
@@ -274,7 +274,7 @@ async fn add(
     context.needs_no_bounds("add periodic jobs")?;
     let (name, new) = params.change(|job| job.map(JobSettings::members).unwrap_or_default());
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
-    context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
+    context.client.cron().add(&crontab, &name, new, by, |job| context.has_type(job)).await?;
     Ok(ChangedPeriodicJob { name })
 }
 
@@ -288,14 +288,14 @@ async fn edit(
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     // A new script or setting of a type is a use of the type.
     let may_submit = |job: &Job| context.has_type(job);
-    context.client.edit_periodic_job(&crontab, &name, change, by, may_submit).await?;
+    context.client.cron().edit(&crontab, &name, change, by, may_submit).await?;
     Ok(ChangedPeriodicJob { name })
 }
 
 async fn delete(context: CallContext, params: OnePeriodicJob) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("delete periodic jobs")?;
     let may_submit = |job: &Job| context.has_type(job);
-    context.client.delete_periodic_job(&crontab(&context).await?, &params.name, may_submit).await?;
+    context.client.cron().delete(&crontab(&context).await?, &params.name, may_submit).await?;
     Ok(ChangedPeriodicJob { name: params.name })
 }
 
@@ -322,6 +322,6 @@ async fn switch(
 ) -> Result<Switched> {
     context.needs_no_bounds("change periodic jobs")?;
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
-    let changed = context.client.enable_periodic_job(&crontab, &name, enabled, by).await?;
+    let changed = context.client.cron().enable(&crontab, &name, enabled, by).await?;
     Ok(Switched { name, enabled, changed })
 }

@@ -87,7 +87,7 @@ async fn submit(context: CallContext, params: GraphPlan<JobSettings>) -> Result<
         graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
-    let ids = context.client.submit_graph(&mut graph).await?;
+    let ids = context.client.graphs().submit(&mut graph).await?;
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
     let unserved = unserved(&context, graph.nodes().iter().map(GraphNode::job)).await;
     let id = graph.id().to_string();
@@ -148,13 +148,13 @@ async fn list(context: CallContext, params: ListGraphs) -> Result<ListedGraphs> 
         // A page ends with a graph that the caller sees: another one's time would tell of it.
         let wanted = limit.saturating_sub(graphs.len()).max(1);
         let most = if context.caller.is_bound() { Store::GRAPHS_PER_PAGE_MAX } else { wanted };
-        let mut page = context.client.graphs(most, next).await?;
+        let mut page = context.client.graphs().list(most, next).await?;
         looked += page.items.len();
         let visible =
             page.items.iter().enumerate().filter(|(_, graph)| is_visible(&context, graph));
         let last = visible.map(|(place, _)| place + 1).nth(wanted - 1);
         if let Some(to_last) = last.filter(|number| *number < page.items.len()) {
-            page = context.client.graphs(to_last, next).await?;
+            page = context.client.graphs().list(to_last, next).await?;
         }
         let seen = page.items.iter().filter(|graph| is_visible(&context, graph));
         graphs.extend(seen.map(GraphDocument::from));
@@ -175,7 +175,7 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 async fn named(context: &CallContext, id: &str) -> Result<JobId> {
     let sees =
         |of: &GraphInfo| is_visible(context, of) && context.reads_of(Some(of.caller.as_str()));
-    Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
+    Ok(context.client.graphs().id_among(id, Some(&context.caller.name), sees).await?)
 }
 
 /// Returns an error that no job has an id as one that a graph has it, if the caller may see the graph.
@@ -194,7 +194,7 @@ pub(crate) async fn names_graph(context: &CallContext, mut error: RpcError) -> R
 
 /// Reads a graph that the caller may see.
 pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo> {
-    let graph = context.client.graph(id).await?;
+    let graph = context.client.graphs().get(id).await?;
     if is_visible(context, &graph) {
         return Ok(graph);
     }
@@ -242,8 +242,8 @@ pub(crate) struct ShownGraph {
 /// Returns why the first jobs of a graph that have not ended do not start, each reason once.
 async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>> {
     let (waiting, mut reasons) = (Some(GraphJobOutcome::Waiting), Vec::new());
-    for of in context.client.jobs_of_graph(id, waiting, None, EXPLAINED_MAX).await? {
-        let Some(blocker) = context.client.blocker(&of.member.id).await? else { continue };
+    for of in context.client.graphs().jobs(id, waiting, None, EXPLAINED_MAX).await? {
+        let Some(blocker) = context.client.queues().blocker(&of.member.id).await? else { continue };
         let reason = match &blocker {
             Blocker::Limit(limit) if *limit == format!("@graph={id}") => {
                 "a slot in its window".to_owned()
@@ -264,11 +264,11 @@ async fn get(context: CallContext, params: GetGraph) -> Result<ShownGraph> {
     let limit = page_size(params.limit, Store::GRAPHS_PER_PAGE_MAX)?;
     let id = named(&context, &params.id).await?;
     let graph = visible(&context, &id).await?;
-    let page = || context.client.jobs_of_graph(&id, params.outcome, params.cursor, limit);
+    let page = || context.client.graphs().jobs(&id, params.outcome, params.cursor, limit);
     let (mut jobs, mut lines) = (page().await?, HashMap::new());
     if graph.every.is_some() {
         let ids: Vec<&JobId> = jobs.iter().map(|job| &job.member.id).collect();
-        let last = context.client.last_lines(&id, &ids).await?;
+        let last = context.client.jobs().last_lines(&id, &ids).await?;
         lines = ids.into_iter().cloned().zip(last).collect();
         // A job that is in the graph after its line was read has written it.
         jobs = page().await?;
@@ -286,7 +286,7 @@ async fn get(context: CallContext, params: GetGraph) -> Result<ShownGraph> {
     let jobs = jobs.iter().map(document).collect();
     let is_open = graph.counts.waiting() > 0 && !context.caller.is_bound();
     let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
-    let graph = context.client.graph_document(&graph).await?;
+    let graph = context.client.graphs().document(&graph).await?;
     Ok(ShownGraph { graph, jobs, next, waits_for })
 }
 
@@ -304,7 +304,7 @@ async fn wait(context: CallContext, params: AwaitGraph) -> Result<GraphDocument>
     let patience = patience(params.wait)?;
     let id = named(&context, &params.id).await?;
     visible(&context, &id).await?;
-    match context.client.await_graph(&id, Some(patience), |_| {}).await {
+    match context.client.graphs().wait(&id, Some(patience), |_| {}).await {
         Ok(_) | Err(ClientError::GaveUp { .. }) => document(&context, &id).await,
         Err(error) => Err(error.into()),
     }
@@ -312,7 +312,7 @@ async fn wait(context: CallContext, params: AwaitGraph) -> Result<GraphDocument>
 
 pub(super) async fn document(context: &CallContext, id: &JobId) -> Result<GraphDocument> {
     let graph = visible(context, id).await?;
-    Ok(context.client.graph_document(&graph).await?)
+    Ok(context.client.graphs().document(&graph).await?)
 }
 
 /// A graph or batch to change.
@@ -343,22 +343,22 @@ async fn retry(context: CallContext, params: ResumeGraph) -> Result<GraphChange>
     let id = own(&context, &id, "retry").await?;
     let mut checked = Vec::new();
     if !changes.is_empty() {
-        let jobs = context.client.steps_named(&id, changes.keys()).await?;
+        let jobs = context.client.graphs().steps_named(&id, changes.keys()).await?;
         for (job, changes) in jobs.iter().zip(changes.values_mut()) {
             context.keep_groups(changes);
             checked.push(context.may_correct(job, changes, "retry").await?);
         }
     }
     let how = GraphRetry { from, changes };
-    Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
+    Ok(context.client.pinned(checked).graphs().retry(&id, &how).await?)
 }
 
 async fn stop(context: CallContext, params: NamedGraph) -> Result<GraphChange> {
     let id = own(&context, &params.id, "stop").await?;
-    Ok(context.client.stop_graph(&id).await?)
+    Ok(context.client.graphs().stop(&id).await?)
 }
 
 async fn delete(context: CallContext, params: NamedGraph) -> Result<GraphChange> {
     let id = own(&context, &params.id, "delete").await?;
-    Ok(context.client.delete_graph(&id).await?)
+    Ok(context.client.graphs().delete(&id).await?)
 }

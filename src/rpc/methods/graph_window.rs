@@ -44,7 +44,7 @@ async fn edit(context: CallContext, params: EditGraph) -> Result<GraphDocument> 
     }
     let id = own(&context, &id, "change").await?;
     may_change_all(&context, &id).await?;
-    context.client.edit_graph(&id, window).await?;
+    context.client.graphs().edit(&id, window).await?;
     document(&context, &id).await
 }
 
@@ -69,7 +69,7 @@ words! {
 async fn tell(context: CallContext, params: TellGraph) -> Result<GraphDocument> {
     let (id, GraphOrder::Go) = (own(&context, &params.id, "tell").await?, params.order);
     may_change_all(&context, &id).await?;
-    if !context.client.end_pause(&id).await? {
+    if !context.client.graphs().end_pause(&id).await? {
         let message = format!("graph {id} has no pause to end: hero graph show {id}");
         return Err(RpcError::new(code::CONFLICT, message).with("id", id.as_str()));
     }
@@ -81,7 +81,7 @@ async fn may_change_all(context: &CallContext, id: &JobId) -> Result<()> {
     let (mut is_whole, mut cursor) = (context.changes_any_job(), None);
     while !is_whole {
         let most = Store::GRAPHS_PER_PAGE_MAX;
-        let page = context.client.jobs_of_graph(id, None, cursor, most).await?;
+        let page = context.client.graphs().jobs(id, None, cursor, most).await?;
         for job in page.iter().filter_map(|of| of.job.as_ref()) {
             if !context.caller.sees(job) {
                 return Err(ClientError::NoSuchGraph(id.clone()).into());

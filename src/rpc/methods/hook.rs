@@ -48,7 +48,7 @@ async fn list(context: CallContext, params: DeliveriesToList) -> Result<WebhookL
     context.needs_no_bounds("read deliveries of webhooks")?;
     let limit = page_size(params.limit, DELIVERIES_MAX)?;
     let filter = AuditFilter { what: Some("hook".to_owned()), limit, ..AuditFilter::default() };
-    let deliveries = context.client.audit(&filter).await?;
+    let deliveries = context.client.audit().list(&filter).await?;
     let api = &context.config.api.path;
     let hooks = context.config.hooks.iter().map(|(name, hook)| ConfiguredWebhook {
         name: name.to_string(),

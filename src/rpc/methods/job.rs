@@ -193,11 +193,11 @@ async fn get(context: CallContext, params: GetJob) -> Result<JobDocument> {
     let (seen, client) = (context.seen(params.id).await?, &context.client);
     let document = async {
         if params.dead {
-            client.dead_letter(&seen.id).await?;
+            client.jobs().dead_letter(&seen.id).await?;
         }
-        let mut document = client.job_document(&seen.id).await?;
+        let mut document = client.jobs().document(&seen.id).await?;
         if params.trees && !context.hides_jobs() {
-            let trees = client.trees(&client.get_job(&seen.id).await?).await?;
+            let trees = client.jobs().trees(&client.get_job(&seen.id).await?).await?;
             if !trees.is_empty() {
                 document[TREES] = json!(trees);
             }
@@ -295,7 +295,7 @@ async fn clone(context: CallContext, params: CopyJob) -> Result<ClonedJob> {
         changes.entry("caller_id").or_insert(Value::Null);
         changes.entry("env_vars").or_insert(Value::Null);
     }
-    let mut job = context.client.clone_of(&id, &changes).await?;
+    let mut job = context.client.jobs().clone_of(&id, &changes).await?;
     if context.tells_variables(&seen, &job) {
         job.spec.env_vars.clear();
     }
@@ -307,7 +307,7 @@ async fn clone(context: CallContext, params: CopyJob) -> Result<ClonedJob> {
         context.same_job(&seen).await?;
         return Ok(ClonedJob { id: job.id.to_string(), job: Some(document) });
     }
-    let files = context.client.input_files(&id).await?;
+    let files = context.client.files().inputs(&id).await?;
     // What was copied may be of another job with this id.
     context.same_job(&seen).await?;
     let id = context.client.submit_with_files(job, &files).await?;

@@ -92,7 +92,7 @@ pub(super) async fn retry(context: CallContext, params: RetryOne) -> Result<Retr
         context.may_retry_dependents()?;
     }
     let retry = JobChange::Retry { with_dependents, changes };
-    let jobs = context.client.pinned([checked]).change_job(&id, &retry).await?;
+    let jobs = context.client.pinned([checked]).jobs().change(&id, &retry).await?;
     Ok(Retried { jobs: jobs.into_iter().map(ResultOfJob::from).collect() })
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn stop(context: CallContext, params: StopJob) -> Result<JobCha
         let has_ended = context.client.stop_job(&id).await?;
         return Ok(JobChangeResult::new(&id, if has_ended { "stopped" } else { "told to stop" }));
     }
-    let stopped = context.client.change_job(&id, &JobChange::StopTree).await?;
+    let stopped = context.client.jobs().change(&id, &JobChange::StopTree).await?;
     let own = stopped.iter().find(|(job, _)| *job == id).and_then(|(_, of)| of.as_deref().ok());
     // One that had ended leaves its children.
     let result = JobChangeResult::new(&id, own.unwrap_or("stopped"));
@@ -139,11 +139,11 @@ pub(super) struct TellOne {
 pub(super) async fn tell(context: CallContext, params: TellOne) -> Result<JobChangeResult> {
     let id = context.own_job(params.id, "tell").await?;
     let data = (!params.data.is_null()).then(|| params.data.to_string());
-    let waited = context.client.tell_job(&id, &params.event, data.as_deref()).await?;
+    let waited = context.client.jobs().tell(&id, &params.event, data.as_deref()).await?;
     if waited {
         return Ok(JobChangeResult::new(&id, "told"));
     }
-    let waits_for = match context.client.blocker(&id).await {
+    let waits_for = match context.client.queues().blocker(&id).await {
         Ok(Some(Blocker::Wait(wait))) => Some(wait.words()),
         _ => None,
     };
@@ -208,7 +208,7 @@ pub(super) async fn edit(context: CallContext, params: EditOne) -> Result<JobCha
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     let client = context.client.pinned([may_edit(&context, &id, &edit).await?]);
-    let state = client.edit_job(&id, &edit).await?;
+    let state = client.jobs().edit(&id, &edit).await?;
     // It is changed: a job that cannot be read then is no error.
     let job = if state == JobStatus::Scheduled { client.get_job(&id).await.ok() } else { None };
     let run_at = job.and_then(|job| job.spec.run_at).map(|time| format!("{time:.3}"));

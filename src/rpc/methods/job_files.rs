@@ -69,7 +69,7 @@ pub(super) async fn files(context: CallContext, params: OneJob) -> Result<Listed
     let seen = context.seen(params.id).await?;
     let listed = async {
         let files_not_kept = context.client.get_job(&seen.id).await?.extra.remove(FILES_NOT_KEPT);
-        Ok((context.client.job_files(&seen.id).await?, files_not_kept))
+        Ok((context.client.files().list(&seen.id).await?, files_not_kept))
     };
     let (files, files_not_kept) = context.still(&seen, listed.await).await?;
     Ok(ListedFiles { id: seen.id.to_string(), files, files_not_kept })
@@ -108,7 +108,7 @@ pub(super) async fn file(context: CallContext, params: OneFile) -> Result<FileCo
         let path = format!("/jobs/{id}/files/{}", utf8_percent_encode(&name, NON_ALPHANUMERIC));
         return Ok(FileContent { name, size, content: None, path: Some(path) });
     }
-    let bytes = context.client.file_bytes(found, ANSWER_BYTES_MAX).await?;
+    let bytes = context.client.files().bytes(found, ANSWER_BYTES_MAX).await?;
     Ok(FileContent { name, size, content: Some(BASE64_STANDARD.encode(bytes)), path: None })
 }
 
@@ -122,10 +122,10 @@ async fn find(context: &CallContext, id: JobReference, name: &str) -> Result<(Jo
     let seen = context.seen(id).await?;
     let id = &seen.id;
     let found = if name == STDIN {
-        context.client.job_stdin(id).await
+        context.client.files().stdin(id).await
     } else {
         let file: FileName = name.parse().map_err(|error| wrong("name", &format!("{error}")))?;
-        context.client.job_file(id, &file).await
+        context.client.files().get(id, &file).await
     };
     let Some(found) = context.still(&seen, found).await? else {
         let message = format!("job {id} has no file `{name}`; job.files lists its files");
@@ -180,9 +180,9 @@ pub(super) async fn log(context: CallContext, params: ReadLog) -> Result<LogPart
     let seen = context.seen(params.id).await?;
     let client = &context.client;
     // The log is complete before a job has ended.
-    let state = client.state_and_unfinished(&seen.id).await?;
+    let state = client.jobs().state_and_unfinished(&seen.id).await?;
     let lines = if params.last {
-        client.get_last_job_logs(&seen.id, limit).await
+        client.logs().last(&seen.id, limit).await
     } else {
         client.get_job_logs(&seen.id, after.as_deref(), limit).await
     };

@@ -70,7 +70,7 @@ pub(super) async fn list(context: CallContext, params: ListJobs) -> Result<JobPa
     let limit = page_size(params.rest.limit, ListQuery::LIMIT_MAX)?;
     let (query, search) = search_of(&context, params, limit).await?;
     let sees = |job: &JobSummary| context.caller.sees(job);
-    let found = context.client.find_jobs(&query, &search, sees).await?;
+    let found = context.client.jobs().find(&query, &search, sees).await?;
     Ok(JobPage {
         jobs: found.items.into_iter().map(ListedJob).collect(),
         searched: found.searched,
@@ -86,7 +86,7 @@ pub(super) async fn errors(context: CallContext, params: ListJobs) -> Result<Err
     // A person can end the search.
     query.budget = query.budget.filter(|_| !context.is_of_command_line);
     let sees = |job: &JobSummary| context.caller.sees(job);
-    Ok(context.client.error_groups(&query, &search, sees, limit).await?)
+    Ok(context.client.jobs().error_groups(&query, &search, sees, limit).await?)
 }
 
 /// The job, and the page.
@@ -121,7 +121,7 @@ pub(super) async fn dependents(
     let (ids, next) = if context.hides_jobs() {
         visible(&context, &job, skip, limit).await?
     } else {
-        context.client.dependents(&job, skip, limit).await?
+        context.client.jobs().dependents(&job, skip, limit).await?
     };
     Ok(DependentsPage { dependents: ids.iter().map(ToString::to_string).collect(), next })
 }
@@ -137,7 +137,7 @@ async fn visible(
     let (end, mut ids, mut place) = (skip + limit, Vec::new(), Some(0));
     while let Some(at) = place.filter(|at| *at < LOOKED_MAX && ids.len() <= end) {
         let page;
-        (page, place) = context.client.dependents(job, at, DEPENDENTS_MAX).await?;
+        (page, place) = context.client.jobs().dependents(job, at, DEPENDENTS_MAX).await?;
         ids.extend(found_of(context, page).await?);
     }
     let next = (ids.len() > end).then_some(end);

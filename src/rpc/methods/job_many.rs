@@ -185,7 +185,7 @@ async fn change_named(
     let ids = named(context, ids, &mut changed).await;
     let mut jobs = None;
     if dry_run {
-        let found = context.client.job_summaries(ids).await?.into_iter();
+        let found = context.client.jobs().summaries(ids).await?.into_iter();
         jobs = Some(found.filter(|job| context.finds(job)).map(ListedJob).collect());
     } else {
         let ids = ids.into_iter().map(|id| (id, None));
@@ -213,7 +213,7 @@ async fn change_found(
     let is_complete = loop {
         query.limit = (most - reached).min(JOBS_MAX);
         query.budget = Some(left(began));
-        let found = client.to_change(&query, &search, change, sees).await?;
+        let found = client.jobs().to_change(&query, &search, change, sees).await?;
         reached += found.items.len();
         query.cursor = found.next;
         if dry_run {
@@ -231,7 +231,7 @@ async fn change_found(
     let next = query.cursor.as_ref().map(ToString::to_string);
     let (remaining, remaining_complete) = match next {
         Some(_) if uncounted => (0, false),
-        Some(_) => client.count_to_change(&query, &search, change, sees).await?,
+        Some(_) => client.jobs().count_to_change(&query, &search, change, sees).await?,
         None => (0, is_complete),
     };
     let more = next.is_some();
@@ -257,7 +257,7 @@ async fn change_each(
             Err(error) => changed.leave(&id, error.message),
         }
     }
-    Ok(context.client.pinned(pinned).change_many(&may, change, changed).await?)
+    Ok(context.client.pinned(pinned).jobs().change_many(&may, change, changed).await?)
 }
 
 fn document(changed: ManyChanged) -> ManyChangedDocument {
@@ -298,7 +298,8 @@ async fn may_change(
     only_dead: bool,
 ) -> Result<Option<Timestamp>> {
     context.may_name(id).await?;
-    let dead = if only_dead { context.client.dead_letter(id).await?.created_at } else { None };
+    let dead =
+        if only_dead { context.client.jobs().dead_letter(id).await?.created_at } else { None };
     let (_, checked) = match change {
         JobChange::Edit(edit) => may_edit(context, id, edit).await?,
         JobChange::Retry { with_dependents, changes } => {

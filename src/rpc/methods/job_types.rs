@@ -118,7 +118,7 @@ async fn hide_dependents(context: &CallContext, document: &mut Value) -> Result<
 
 /// Returns the jobs among these that the caller finds.
 pub(super) async fn found_of(context: &CallContext, ids: Vec<JobId>) -> Result<Vec<JobId>> {
-    let mut found = context.client.job_summaries(ids).await?;
+    let mut found = context.client.jobs().summaries(ids).await?;
     found.retain(|job| context.finds(job));
     Ok(found.into_iter().map(|job| job.id).collect())
 }

@@ -25,7 +25,7 @@ pub(crate) struct LimitList {
 
 async fn list(context: CallContext, _: Nothing) -> Result<LimitList> {
     context.needs_no_bounds("list the limits")?;
-    let limits = context.client.limit_documents(&context.config.limits).await?;
+    let limits = context.client.system().limits(&context.config.limits).await?;
     Ok(LimitList { limits })
 }
 
@@ -54,12 +54,12 @@ async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocumen
     check_period(since, until)?;
     if let Some(by) = params.by {
         let asked = AskedPlaces { by, script_type, since, until };
-        return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
+        return Ok(context.client.stats().by(&asked, |job| context.caller.sees(job)).await?);
     }
     let mut stats = match (since, until) {
-        (None, None) => context.client.stats().await?,
+        (None, None) => context.client.stats().get().await?,
         (Some(from), to) => {
-            let period = context.client.stats_between(from, to).await?;
+            let period = context.client.stats().between(from, to).await?;
             let none = || RpcError::new(code::NOT_FOUND, PeriodStats::NONE);
             period.ok_or_else(none)?.document()
         }

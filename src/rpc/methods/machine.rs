@@ -59,7 +59,7 @@ async fn list(context: CallContext, params: ListMachines) -> Result<MachineList>
             && selector.as_ref().is_none_or(|of| of.matches(labels))
             && context.caller.admits_actor(actor)
     };
-    Ok(MachineList { machines: context.client.machines(is_chosen).await? })
+    Ok(MachineList { machines: context.client.machines().list(is_chosen).await? })
 }
 
 /// A machine.
@@ -74,7 +74,7 @@ impl OneMachine {
     /// Returns the machine that the caller may change: all its actors are within its bounds.
     async fn found(&self, context: &CallContext) -> Result<MachineDocument> {
         let name = &self.machine;
-        let mut found = context.client.machines(|_, _| true).await?;
+        let mut found = context.client.machines().list(|_, _| true).await?;
         found.retain(|of| of.machine == *name || of.host == *name);
         let is_reached =
             |of: &MachineDocument| actors(of).iter().all(|id| context.caller.admits_actor(id));
@@ -199,13 +199,13 @@ impl MachineChange {
 
 async fn drain(context: CallContext, params: DrainMachine) -> Result<MachineChange> {
     let (began, wait) = (Instant::now(), patience(params.wait.or(Some(0.0)))?);
-    let mut boots = context.client.list_actors(None).await?;
+    let mut boots = context.client.actors().list(None).await?;
     let named = OneMachine { machine: params.machine };
     let mut change = order(&context, &named, &Control::Drain).await?;
     boots.retain(|of| change.actors.contains(&of.actor.to_string()));
     loop {
-        let live = context.client.list_actors(None).await?;
-        let silent = context.client.silent_actors(&live).await?;
+        let live = context.client.actors().list(None).await?;
+        let silent = context.client.actors().silent(&live).await?;
         let silent = silent.into_iter().map(|(actor, _)| actor).collect();
         change.note(&live, &silent, &boots);
         let is_over = began.elapsed() >= wait;
@@ -231,7 +231,7 @@ async fn order(
         let message = format!("machine {} has no live actor: hero machine list", params.machine);
         return Err(RpcError::new(code::NOT_FOUND, message));
     }
-    let not_told = context.client.send_to_machine(&machine, &live, message).await?;
+    let not_told = context.client.machines().send(&machine, &live, message).await?;
     Ok(MachineChange {
         actors: live.iter().map(ToString::to_string).collect(),
         machine: machine.machine,
@@ -270,7 +270,7 @@ impl ForgottenMachine {
 async fn forget(context: CallContext, params: OneMachine) -> Result<ForgottenMachine> {
     context.needs_all_callers("forget machines")?;
     let machine = params.found(&context).await?;
-    let actors = context.client.forget_absent(&machine).await?;
+    let actors = context.client.machines().forget_absent(&machine).await?;
     if actors.is_empty() {
         let message = format!(
             "cannot forget machine {}: all its actors are live; hero machine drain lets them take no jobs",

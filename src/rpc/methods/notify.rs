@@ -57,13 +57,14 @@ pub(crate) struct DeliveryList {
 async fn list(context: CallContext, params: DeliveriesToList) -> Result<DeliveryList> {
     context.needs_no_bounds("read deliveries of notifications")?;
     let limit = page_size(params.limit, DELIVERIES_MAX)?;
-    let LatestDeliveries { recent, failing } = context.client.deliveries(limit).await?;
+    let LatestDeliveries { recent, failing } =
+        context.client.notifications().deliveries(limit).await?;
     let configured = context.config.notify.iter().map(|(name, notify)| ConfiguredNotification {
         name: name.to_string(),
         ways: notify.ways().into_iter().map(str::to_owned).collect(),
         on: notify.on.iter().map(|kind| kind.as_str().to_owned()).collect(),
     });
-    let (configured, held) = (configured.collect(), context.client.held_messages().await?);
+    let (configured, held) = (configured.collect(), context.client.notifications().held().await?);
     Ok(DeliveryList { configured, held, deliveries: recent, failing })
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct TestResult {
 
 async fn test(context: CallContext, params: NotificationToTest) -> Result<TestResult> {
     context.needs_no_bounds("test a notification")?;
-    let id = context.client.test_notification(&params.name).await?;
-    let delivery = context.client.await_delivery(&id, TEST_PATIENCE).await?;
+    let id = context.client.notifications().test(&params.name).await?;
+    let delivery = context.client.notifications().await_delivery(&id, TEST_PATIENCE).await?;
     Ok(TestResult { id, delivery })
 }

@@ -68,7 +68,8 @@ async fn types(context: CallContext, params: Types) -> Result<TypeCounts> {
             // No cursor names a context of others.
             (own.iter().filter_map(|name| name.parse().ok()).collect(), None)
         } else {
-            let page = context.client.object_contexts(params.after.as_ref(), CONTEXTS_MAX).await?;
+            let page =
+                context.client.objects().contexts(params.after.as_ref(), CONTEXTS_MAX).await?;
             let last = page.last().filter(|_| page.len() == CONTEXTS_MAX);
             let next = last.map(object::Context::text);
             (page, next)
@@ -80,7 +81,7 @@ async fn types(context: CallContext, params: Types) -> Result<TypeCounts> {
         if context.admits_context(&text).is_err() {
             continue;
         }
-        for (object_type, objects) in context.client.object_counts(&of).await? {
+        for (object_type, objects) in context.client.objects().counts(&of).await? {
             let object_type = object_type.to_string();
             types.push(TypeCount { context: text.clone(), object_type, objects });
         }
@@ -122,7 +123,7 @@ async fn list(context: CallContext, params: ListObjects) -> Result<ObjectPage> {
     let of = named(&context, &params.context)?;
     let limit = page_size(params.limit, PAGE_MAX)?;
     let (object_type, after) = (&params.object_type, params.after.as_ref());
-    let (objects, next) = context.client.object_page(&of, object_type, after, limit).await?;
+    let (objects, next) = context.client.objects().page(&of, object_type, after, limit).await?;
     Ok(ObjectPage {
         objects: objects.iter().map(Object::document).collect(),
         next: next.map(|id| id.to_string()),
@@ -151,7 +152,7 @@ async fn find(context: CallContext, params: Find) -> Result<ObjectPage> {
     let query =
         Query::parse(&params.query).map_err(|error| RpcError::wrong("query", error.to_string()))?;
     let ask = Ask::Find { object_type, query, after: None, limit };
-    let objects = match context.client.objects(&of, ask, &context.config.osis).await? {
+    let objects = match context.client.objects().list(&of, ask, &context.config.osis).await? {
         Answer::Objects(objects) => objects.iter().map(Object::document).collect(),
         _ => Vec::new(),
     };
@@ -176,7 +177,7 @@ async fn get(context: CallContext, params: OneObject) -> Result<Map<String, Valu
     let of = named(&context, &params.context)?;
     let (object_type, id) = (params.object_type, params.id);
     let ask = Ask::Get(object_type.clone(), id.clone());
-    let answer = context.client.objects(&of, ask, &context.config.osis).await?;
+    let answer = context.client.objects().list(&of, ask, &context.config.osis).await?;
     if let Answer::Object(Some(object)) = answer {
         return Ok(object.document());
     }
@@ -209,7 +210,7 @@ async fn delete(context: CallContext, params: SomeObjects) -> Result<Deleted> {
         Write { object_type, id, expected: None, change: Change::Delete }
     };
     let writes = params.ids.into_iter().map(write).collect();
-    let written = context.client.change_objects(&of, writes, &context.config.osis).await?;
+    let written = context.client.objects().change(&of, writes, &context.config.osis).await?;
     let deleted = written.iter().filter(|written| written.existed).count();
     Ok(Deleted { deleted: deleted as u64 })
 }

@@ -45,16 +45,16 @@ pub(crate) struct UnservedList {
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<QueueList> {
-    let mut queues = context.client.list_queues().await?;
+    let mut queues = context.client.queues().list().await?;
     keep_visible(&mut queues, |state| state, &context.caller);
     let queues = queues.iter().map(QueueDocument::from).collect();
-    let pauses = context.client.pauses().await?.rules.into_iter();
+    let pauses = context.client.queues().pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
     let pauses = pauses.map(|rule| rule.to_string()).collect();
     let unserved = if context.caller.is_bound() {
         Vec::new()
     } else {
-        context.client.unserved_lists().await.unwrap_or_default()
+        context.client.migration().unserved_lists().await.unwrap_or_default()
     };
     let unserved = unserved.into_iter().map(|(list, length)| UnservedList { list, length });
     Ok(QueueList { queues, pauses, unserved: unserved.collect() })
@@ -100,7 +100,7 @@ impl NamedQueues {
     async fn check(&self, rule: &PauseRule, context: &CallContext) -> Result<()> {
         if let Some(of) = rule.script_type.clone().filter(|_| !self.force) {
             let queue = Queue { target: Target::any(of), priority: Priority::Normal };
-            context.client.check_known(&[queue], &context.config).await?;
+            context.client.queues().check_known(&[queue], &context.config).await?;
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl NamedQueues {
             may_use(context, queue)?;
         }
         if !self.force {
-            context.client.check_known(&queues, &context.config).await?;
+            context.client.queues().check_known(&queues, &context.config).await?;
         }
         Ok(queues)
     }
@@ -137,12 +137,12 @@ async fn paused(context: &CallContext, params: &NamedQueues) -> Result<(Vec<Stri
     context.needs_all_callers("pause queues")?;
     if let Some(rule) = params.rule(context)? {
         params.check(&rule, context).await?;
-        let is_new = context.client.pause_by_rule(&rule).await?;
+        let is_new = context.client.queues().pause_by_rule(&rule).await?;
         let changed = is_new.then(|| rule.to_string()).into_iter().collect();
         return Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }));
     }
     let queues = params.queues(context).await?;
-    let changed = context.client.pause_queues(&queues).await?;
+    let changed = context.client.queues().pause(&queues).await?;
     let changed = changed.iter().map(ToString::to_string).collect();
     Ok((changed, Pauses { queues: queues.into_iter().collect(), ..Pauses::default() }))
 }
@@ -158,7 +158,7 @@ pub(crate) struct Drained {
 
 async fn drain(context: CallContext, params: NamedQueues) -> Result<Drained> {
     let (paused, of) = paused(&context, &params).await?;
-    Ok(Drained { paused, running: context.client.count_running(&of).await? })
+    Ok(Drained { paused, running: context.client.queues().count_running(&of).await? })
 }
 
 /// Resumed queues.
@@ -171,10 +171,10 @@ pub(crate) struct Resumed {
 async fn resume(context: CallContext, params: NamedQueues) -> Result<Resumed> {
     context.needs_all_callers("resume queues")?;
     if let Some(rule) = params.rule(&context)? {
-        let ended = context.client.resume_by_rule(&rule).await?;
+        let ended = context.client.queues().resume_by_rule(&rule).await?;
         return Ok(Resumed { resumed: ended.names() });
     }
-    let resumed = context.client.resume_queues(&params.queues(&context).await?).await?;
+    let resumed = context.client.queues().resume(&params.queues(&context).await?).await?;
     Ok(Resumed { resumed: resumed.iter().map(ToString::to_string).collect() })
 }
 
@@ -189,7 +189,7 @@ async fn purge(context: CallContext, params: NamedQueues) -> Result<Purged> {
     context.needs_all_callers("purge queues")?;
     let mut purged = 0;
     for queue in params.queues(&context).await? {
-        purged += context.client.purge_queue(&queue).await?;
+        purged += context.client.queues().purge(&queue).await?;
     }
     Ok(Purged { purged })
 }

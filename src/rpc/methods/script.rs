@@ -45,7 +45,7 @@ pub(crate) struct ScriptList {
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<ScriptList> {
-    let all = context.client.published_scripts().await?;
+    let all = context.client.scripts().list().await?;
     let seen = all.iter().filter(|(_, of)| context.sees_script(of));
     Ok(ScriptList {
         scripts: seen.map(|(name, of)| shown(&context, ScriptDocument::of(name, of))).collect(),
@@ -91,7 +91,7 @@ pub(crate) struct ScriptVersions {
 async fn history(context: CallContext, params: NamedScript) -> Result<ScriptVersions> {
     let name = params.name;
     context.visible_script(&ScriptUse { name: name.clone(), version: None }).await?;
-    let versions = context.client.script_history(&name).await?;
+    let versions = context.client.scripts().history(&name).await?;
     let seen = versions.iter().filter(|of| context.sees_script(of));
     let versions = seen.map(|of| shown(&context, ScriptDocument::of(&name, of))).collect();
     Ok(ScriptVersions { versions })
@@ -143,7 +143,7 @@ async fn publish(context: CallContext, params: NewScript) -> Result<PublishedDoc
     let definition = blocking(move || Ok(config.define_script(&text, &spec, head)?)).await?;
     context.uses(&definition.script_type)?;
     let by = context.caller.name.as_str();
-    Ok(context.client.publish_script(&name, &script, &definition, by).await?)
+    Ok(context.client.scripts().publish(&name, &script, &definition, by).await?)
 }
 
 /// A version to roll back to.
@@ -164,7 +164,7 @@ async fn rollback(context: CallContext, params: OlderVersion) -> Result<Publishe
     let older = context.visible_script(&used).await?;
     context.uses(&older.of.definition.script_type)?;
     let by = context.caller.name.as_str();
-    Ok(context.client.rollback_script(&used.name, params.version, by).await?)
+    Ok(context.client.scripts().rollback(&used.name, params.version, by).await?)
 }
 
 /// A script that was deleted.
@@ -182,7 +182,7 @@ async fn delete(context: CallContext, params: NamedScript) -> Result<DeletedScri
     if context.config.types.contains_key(&newest.of.definition.script_type) {
         context.uses(&newest.of.definition.script_type)?;
     }
-    context.client.delete_script(&name).await?;
+    context.client.scripts().delete(&name).await?;
     Ok(DeletedScript { name: name.to_string() })
 }
 

@@ -248,7 +248,7 @@ async fn run(context: CallContext, params: RunInSession) -> Result<RanInSession>
     }
     context.has_type(&job)?;
     let client = context.client.pinned([(id.clone(), job.created_at)]);
-    let answer = match client.call_session(&id, params.script, timeout).await {
+    let answer = match client.sessions().call(&id, params.script, timeout).await {
         Ok(answer) => answer,
         Err(error) => {
             // The error tells how the job of this id has ended.
@@ -314,7 +314,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<SessionList> {
             && (is_own || context.caller.operates() && context.caller.reads())
             && context.caller.sees(job)
     };
-    let found = context.client.find_jobs(&query, &search, sees).await?;
+    let found = context.client.jobs().find(&query, &search, sees).await?;
     let sessions = found.items.into_iter().map(|job| {
         let text = |name: &str| job.fields.get(name).cloned();
         let number = |name: &str| text(name).and_then(|text| text.parse().ok());
@@ -342,6 +342,6 @@ struct EndSession {
 
 async fn end(context: CallContext, params: EndSession) -> Result<JobChangeResult> {
     let id = context.own_job(params.id, "end").await?;
-    let has_ended = context.client.end_session(&id).await?;
+    let has_ended = context.client.sessions().end(&id).await?;
     Ok(JobChangeResult::new(&id, if has_ended { "ended" } else { "told to stop" }))
 }

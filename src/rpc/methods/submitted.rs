@@ -129,7 +129,7 @@ pub(super) async fn unserved(
     for (target, (queue, selector, jobs)) in targets {
         let script_type = queue.target.script_type();
         if !live.contains_key(script_type) {
-            let Ok(actors) = context.client.list_actors(Some(script_type)).await else { break };
+            let Ok(actors) = context.client.actors().list(Some(script_type)).await else { break };
             live.insert(script_type.clone(), actors);
         }
         let actors = live.get(script_type).map(Vec::as_slice).unwrap_or_default();

@@ -25,7 +25,7 @@ impl CallContext {
     /// see.
     pub(super) async fn job_named(&self, of: &JobReference) -> Result<JobId> {
         let sees = |job: &JobSummary| self.finds(job);
-        Ok(self.client.job_id_among(of, Some(&self.caller.name), sees).await?)
+        Ok(self.client.jobs().id_among(of, Some(&self.caller.name), sees).await?)
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
@@ -71,7 +71,7 @@ impl CallContext {
 
     /// Returns why a job does not start, in words; nothing without an answer.
     pub(in crate::rpc) async fn waits_for(&self, id: &JobId) -> Option<String> {
-        let blocker = self.client.blocker(id).await.ok()??;
+        let blocker = self.client.queues().blocker(id).await.ok()??;
         Some(blocker_words(id, &blocker))
     }
 

@@ -50,7 +50,7 @@ impl FleetGrid {
         let asked: Vec<&JobId> = finished.iter().flatten().collect();
         let own: JobId =
             graph.id.parse().map_err(|_| super::PageError::not_found("No such graph."))?;
-        let read = visit.site.client.short_outputs(&own, &asked, OUTPUT_BYTES_MAX).await?;
+        let read = visit.site.client.jobs().short_outputs(&own, &asked, OUTPUT_BYTES_MAX).await?;
         let mut read = read.into_iter();
         let of = |id: Option<JobId>| id.map_or(Some(Vec::new()), |_| read.next().flatten());
         let outputs = finished.into_iter().map(of).collect();

@@ -53,7 +53,7 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
         visit.ask("graph.get", params).await?;
     let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
     let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();
-    let mut found = visit.site.client.relations_in_graph(&own, ids).await?;
+    let mut found = visit.site.client.graphs().relations(&own, ids).await?;
     found.retain(|of| {
         of.job.fields.get("graph_id").is_some_and(|of| of == own.as_str()) && visit.sees(&of.job)
     });

@@ -39,7 +39,7 @@ impl LogView {
             return Err(PageError::wrong("Give before as the id of a line."));
         }
         let (before, find) = (given(&self.before), self.find.trim());
-        Ok(client.get_job_logs_before(id, before, find, LINES_SHOWN).await?)
+        Ok(client.logs().before(id, before, find, LINES_SHOWN).await?)
     }
 
     /// Returns the address of the pane with the lines before a line.

@@ -55,7 +55,7 @@ impl Bench {
         }
         let new = |number| job("fleet", Some(number));
         submit(&self.client, (BULK, sizes.expressions), new).await?;
-        let queues = self.client.list_queues().await?.into_iter().map(|state| state.queue);
+        let queues = self.client.queues().list().await?.into_iter().map(|state| state.queue);
         for queue in queues.filter(|queue| queue.target.script_type().as_str() == "fleet") {
             self.store.purge(&queue, self.config.job.kept()).await?;
         }
@@ -133,7 +133,7 @@ impl Bench {
         for number in 0..jobs {
             graph.add(number.to_string(), job("plain", None)?);
         }
-        self.client.submit_graph(&mut graph).await?;
+        self.client.graphs().submit(&mut graph).await?;
         let mut running = Vec::new();
         let first = format!("first claim, {name}");
         calls

@@ -54,7 +54,7 @@ impl Bench {
 
     /// Measures the supervisor while pages are open.
     async fn open_pages(&self, visitor: &PageVisitor, open: usize) -> Done {
-        let supervisors = self.client.list_supervisors().await?;
+        let supervisors = self.client.system().supervisors().await?;
         let pid = supervisors.first().ok_or("no supervisor is live")?.pid;
         tokio::time::sleep(PAUSE).await;
         print_share("supervisor, no page open", pid).await?;
@@ -80,7 +80,7 @@ impl Bench {
         for number in 0..sizes.queues / 10 {
             let (script_type, group) = target(number * 10);
             let queue: Queue = format!("type:{script_type}:group:{group}").parse()?;
-            self.client.purge_queue(&queue).await?;
+            self.client.queues().purge(&queue).await?;
         }
         let mut link = bare_redis(&self.config)?.get_connection()?;
         for number in 0..sizes.actors {

@@ -223,7 +223,7 @@ fn job(script_type: &str, script: &str) -> Done<Job> {
 }
 
 async fn submit_graph(on: &Stage<'_>, graph: &Graph) -> Done {
-    on.client.submit_graph(&mut graph.clone()).await.map(drop).map_err(Into::into)
+    on.client.graphs().submit(&mut graph.clone()).await.map(drop).map_err(Into::into)
 }
 
 fn patient(since: Instant) -> Done {
@@ -271,7 +271,7 @@ impl Stage<'_> {
     }
 
     async fn ended(&self, script_type: &ScriptType) -> Done<u64> {
-        let counters = self.client.counters(script_type).await?;
+        let counters = self.client.stats().counters(script_type).await?;
         Ok(["finished", "failed"].iter().filter_map(|name| counters.get(*name)).sum())
     }
 
@@ -279,7 +279,8 @@ impl Stage<'_> {
         let queue: Queue = queue.parse()?;
         let began = Instant::now();
         loop {
-            let state = self.client.list_queues().await?.into_iter().find(|one| one.queue == queue);
+            let state =
+                self.client.queues().list().await?.into_iter().find(|one| one.queue == queue);
             if state.is_some_and(|state| state.depth >= depth) {
                 return Ok(());
             }
