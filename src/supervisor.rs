@@ -183,11 +183,11 @@ impl Duties<'_> {
         self.start("publishing scripts of files", script_files::round);
         self.start("deleting files that no job names", unused_contents::round);
         let Round { store, counts, .. } = self.means.clone();
-        if !store.legacy_queues().is_empty() {
+        if !store.legacy().queues().is_empty() {
             self.start("checking legacy queues", recovery::legacy_queues);
             self.start("serving stop queues of old workers", recovery::legacy_stops);
         }
-        for queue in store.legacy_queues().iter().filter(|queue| !queue.is_pattern()) {
+        for queue in store.legacy().queues().iter().filter(|queue| !queue.is_pattern()) {
             let (store, settings) = (store.clone(), self.settings.clone());
             let list = queue.legacy.clone();
             self.all.spawn(recovery::watch_legacy_pushes(

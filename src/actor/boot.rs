@@ -71,7 +71,7 @@ impl Boot {
             .iter()
             .flat_map(|(id, _, entries)| entries.iter().map(move |entry| (*id, entry)));
         let kept = job.retention + job.timeout_max;
-        let appended = self.store.append_logs(&self.id, entries, kept).await;
+        let appended = self.store.logs().append(&self.id, entries, kept).await;
         self.log_places.note(logs, appended.as_ref().ok().map(|appended| &appended.last));
         Ok(appended?.refused)
     }

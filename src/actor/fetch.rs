@@ -335,7 +335,7 @@ impl Fetch {
     /// Obeys the messages that came while the actors were down, before any job is claimed. What fails is done later.
     async fn obey_earlier_messages(&mut self) {
         for actor in 0..self.jobs.slots.len() {
-            match self.boot.store.take_messages(&self.jobs.slots[actor].id).await {
+            match self.boot.store.actors().take_messages(&self.jobs.slots[actor].id).await {
                 Ok(messages) => messages.iter().for_each(|text| self.on_control(actor, text)),
                 // The wait reads them, and says what is wrong with the list.
                 Err(error) => debug!("{error}"),

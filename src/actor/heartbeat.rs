@@ -36,7 +36,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
         let presence = presence_of_all(boot, started_at);
         let asked_at = Instant::now();
         let beats = boot.health.beats();
-        match boot.store.heartbeat(&boot.id, boot.lease, &presence, &beats).await {
+        match boot.store.actors().heartbeat(&boot.id, boot.lease, &presence, &beats).await {
             Ok(Renewal::Lost) => return,
             Ok(renewal) => {
                 boot.health.beat_written();
@@ -91,7 +91,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
 async fn hand_on_control(boot: &Boot) {
     let types = boot.actors.iter().map(|actor| &actor.script_type).collect();
     let retention = boot.settings().job.kept();
-    let handed_on = boot.store.fan_out(boot.lease, retention, Some(&types)).await;
+    let handed_on = boot.store.actors().fan_out(boot.lease, retention, Some(&types)).await;
     match handed_on.map(|handed_on| handed_on.messages) {
         Ok(0) => {}
         Ok(messages) => info!(messages, "handed on control messages: no supervisor is live"),

@@ -50,7 +50,7 @@ pub(super) async fn take(boot: &Boot, started_at: Timestamp) -> Result<(), Actor
             Ok(()) => taken.push(actor),
             Err(error) => {
                 // The first error is the one to report.
-                let _ = boot.store.disappear(&boot.id, &taken).await;
+                let _ = boot.store.actors().disappear(&boot.id, &taken).await;
                 return Err(error);
             }
         }
@@ -66,7 +66,8 @@ async fn take_one(
     gone: &mut BTreeSet<BootId>,
 ) -> Result<(), ActorError> {
     let (lease, own) = (boot.lease, presence);
-    let Appearance::Held(held) = boot.store.appear(actor, presence, lease, None).await? else {
+    let Appearance::Held(held) = boot.store.actors().appear(actor, presence, lease, None).await?
+    else {
         return Ok(());
     };
     let held_by = |presence: Option<&Presence>| ActorError::IdentityHeld {
@@ -82,12 +83,12 @@ async fn take_one(
         return Err(held_by(Some(&holder)));
     };
     // On a copy of a machine, made while the actor ran, its process is gone and the name is live.
-    if !gone.contains(&ended) && boot.store.is_listening(actor).await? {
+    if !gone.contains(&ended) && boot.store.actors().is_listening(actor).await? {
         return Err(held_by(Some(&holder)));
     }
     gone.insert(ended.clone());
     info!(actor = %actor, pid = holder.pid, "takes the name over from a process that has ended");
-    match boot.store.appear(actor, presence, lease, Some(&held)).await? {
+    match boot.store.actors().appear(actor, presence, lease, Some(&held)).await? {
         Appearance::Taken => {
             let is_oom_kill = holder
                 .oom_kills
@@ -129,7 +130,7 @@ async fn recover(
         true => BootDeath::MemoryOfScripts,
     };
     let (gone, limit) = (Some((gone, death)), job.crash_limit);
-    let found = boot.store.recover_boots(gone, Duration::ZERO, limit, job.kept()).await?;
+    let found = boot.store.recovery().boots(gone, Duration::ZERO, limit, job.kept()).await?;
     for note in &found.notes {
         warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
@@ -202,7 +203,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
 /// Gives the identities up. While Redis is away they expire by themselves.
 pub(super) async fn give_up(boot: &Boot) -> Result<u64, StoreError> {
     const PATIENCE: Duration = Duration::from_secs(2);
-    let gives_up = boot.store.disappear(&boot.id, &boot.actors);
+    let gives_up = boot.store.actors().disappear(&boot.id, &boot.actors);
     let silent = |_| Err(StoreError::silent(boot.store.address().as_ref(), true));
     tokio::time::timeout(PATIENCE, gives_up).await.unwrap_or_else(silent)
 }

@@ -44,7 +44,7 @@ impl LogPlaces {
         for (id, claimed_at, entries) in logs {
             let mut entries = *entries;
             if let Some(last) = self.unsure_place(id, *claimed_at) {
-                let found = match store.read_log(id, Some(&last), entries.len()).await {
+                let found = match store.logs().read(id, Some(&last), entries.len()).await {
                     // An access list of an older version does not permit it: a line may stand twice, and none is lost.
                     Err(error) if !error.is_outage() => {
                         warn!(job_id = %id, "lines in the log of job {id} may stand twice: {error}");

@@ -141,7 +141,7 @@ impl Broker {
         let name = shared.presence().name();
         let _ = tokio::time::timeout(EVENTS_WITHIN, async {
             events::note_spooled(&shared).await;
-            let _ = shared.store.forget_broker(&shared.scope, &name).await;
+            let _ = shared.store.brokers().forget(&shared.scope, &name).await;
         })
         .await;
         shared.link.close().await;
@@ -321,7 +321,7 @@ impl Broker {
                         if let Some(tracer) = &shared.tracer {
                             tracer.count_dropped(&shared.store).await;
                         }
-                        let noted = shared.store.note_broker(&shared.scope, &shared.presence()).await;
+                        let noted = shared.store.brokers().note(&shared.scope, &shared.presence()).await;
                         match noted {
                             Ok(()) => shared.redis_answered(),
                             Err(error) => shared.redis_failed("telling its state", &error),

@@ -41,8 +41,8 @@ impl<'a> ActorClient<'a> {
     /// actor, with the jobs of all of them.
     pub async fn list(self, script_type: Option<&ScriptType>) -> Result<Vec<PresenceOf>> {
         let live = self.client.shards.each(|store| async move {
-            let mut live = store.actors(script_type).await?;
-            store.count_running(&mut live).await?;
+            let mut live = store.actors().list(script_type).await?;
+            store.actors().count_running(&mut live).await?;
             Ok(live)
         });
         Ok(merged(live.await?, |of| of.actor.clone(), add_shard))
@@ -51,7 +51,7 @@ impl<'a> ActorClient<'a> {
     /// Returns the actors that have had no heartbeat for a while, though they have not shut down: each with its last one,
     /// within a day.
     pub async fn silent(self, live: &[PresenceOf]) -> Result<Vec<(ActorId, Timestamp)>> {
-        let of_shards = self.client.shards.each(Store::last_heartbeats).await?;
+        let of_shards = self.client.shards.each(|store| store.actors().last_heartbeats()).await?;
         let live: BTreeSet<&ActorId> = live.iter().map(|of| &of.actor).collect();
         let mut silent: BTreeMap<ActorId, Timestamp> = BTreeMap::new();
         for (actor, at) in of_shards.into_iter().flatten().filter(|(of, _)| !live.contains(of)) {
@@ -85,7 +85,7 @@ impl<'a> ActorClient<'a> {
         message: &Control,
     ) -> Result<Vec<UnreachedShard>> {
         if let [only] = self.client.shards.all() {
-            only.send_to_actor(actor, message).await?;
+            only.actors().send(actor, message).await?;
             return Ok(Vec::new());
         }
         let Reached { answers, away: mut unreached } = self.ask_for_actors(actor).await?;
@@ -118,7 +118,7 @@ impl<'a> ActorClient<'a> {
     async fn ask_for_actors(self, of: &ActorId) -> Result<Reached<'a>> {
         let script_type = Some(&of.script_type);
         let all = self.client.shards.all().iter();
-        let asked = join_all(all.clone().map(|store| store.actors(script_type))).await;
+        let asked = join_all(all.clone().map(|store| store.actors().list(script_type))).await;
         let (mut answers, mut away) = (Vec::new(), Vec::new());
         for (store, answer) in all.zip(asked) {
             match answer {
@@ -178,7 +178,7 @@ impl<'a> ActorClient<'a> {
         let (store, _) = on.ok_or_else(|| ClientError::NoSuchActor(actor.clone()))?;
         let reply_to = store.keys().reply(&JobId::random());
         let began = Instant::now();
-        store.send_to_actor(actor, &Control::Ping { reply_to: Some(reply_to.clone()) }).await?;
+        store.actors().send(actor, &Control::Ping { reply_to: Some(reply_to.clone()) }).await?;
         let mut connection = store.blocking();
         match connection.pop(&[reply_to], patience).await? {
             Some(_) => Ok(began.elapsed()),
@@ -195,7 +195,7 @@ async fn notify_one(
 ) -> Option<UnreachedShard> {
     let mut unreached = None;
     for store in shards {
-        match store.send_to_actor(actor, message).await {
+        match store.actors().send(actor, message).await {
             Ok(()) => return None,
             Err(error) => unreached = Some(UnreachedShard { shard: store.shard(), error }),
         }

@@ -79,7 +79,7 @@ impl CronClient<'_> {
 
     /// Returns the definition of a periodic job in Redis.
     async fn added(self, name: &CronName) -> Result<Option<String>, Error> {
-        let added = self.client.store.cron_added().await.map_err(ClientError::from)?;
+        let added = self.client.store.cron().added().await.map_err(ClientError::from)?;
         Ok(added.into_iter().find(|(other, _)| other == name).map(|(_, text)| text))
     }
 
@@ -119,7 +119,7 @@ impl CronClient<'_> {
 
     async fn change(self, name: &CronName, edit: CronEdit<'_>) -> Result<(), Error> {
         let refused = |message: String| Err(Error::new(Exit::Data, message));
-        match self.client.store.edit_cron(name, edit).await.map_err(ClientError::from)? {
+        match self.client.store.cron().edit(name, edit).await.map_err(ClientError::from)? {
             CronEdited::Done => Ok(()),
             CronEdited::Missing => Err(missing(name)),
             CronEdited::Exists => {

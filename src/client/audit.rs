@@ -97,7 +97,7 @@ impl Client {
             while self.store.ping().await.is_err() {
                 tokio::time::sleep(backoff.failed()).await;
             }
-            self.store.add_audit(&self.author, what, &to).await
+            self.store.audit().add(&self.author, what, &to).await
         });
         let lost = match noted.await {
             Ok(Ok(())) => return,
@@ -114,7 +114,7 @@ impl AuditClient<'_> {
     pub(super) async fn note(self, what: &'static str, to: impl Display) {
         let to = to.to_string();
         self.log_change(what, &to);
-        if let Err(error) = self.client.store.add_audit(&self.client.author, what, &to).await {
+        if let Err(error) = self.client.store.audit().add(&self.client.author, what, &to).await {
             let who = &*self.client.author.who;
             warn!(
                 target: AUDIT_LOST,
@@ -158,6 +158,11 @@ impl AuditClient<'_> {
                     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
                 })
         };
-        Ok(self.client.store.audit(since, filter.until.map(ms), filter.limit, wanted).await?)
+        Ok(self
+            .client
+            .store
+            .audit()
+            .list(since, filter.until.map(ms), filter.limit, wanted)
+            .await?)
     }
 }

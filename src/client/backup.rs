@@ -92,7 +92,7 @@ impl Client {
             backup.graphs().await?;
             backup.events().await?;
         }
-        for copy in self.store.backup_messages().await? {
+        for copy in self.store.backup().messages().await? {
             backup.writer.write(&BackupLine::Notify(copy))?;
         }
         backup.objects().await?;
@@ -103,11 +103,11 @@ impl Client {
 
 impl<W: Write> BackupRun<'_, W> {
     async fn queues_and_limits(&mut self) -> Result<(), BackupError> {
-        let paused = self.store.pauses().await?.names();
+        let paused = self.store.queues().pauses().await?.names();
         if !paused.is_empty() {
             self.writer.write(&BackupLine::Paused(paused))?;
         }
-        for limit in self.store.backup_limits().await? {
+        for limit in self.store.backup().limits().await? {
             self.writer.write(&BackupLine::Limit(limit))?;
         }
         Ok(())
@@ -115,11 +115,11 @@ impl<W: Write> BackupRun<'_, W> {
 
     async fn schedules(&mut self, periodic_jobs: &[CronName]) -> Result<(), BackupError> {
         let store = &self.client.store;
-        let added = store.cron_added().await?;
+        let added = store.cron().added().await?;
         let is_of_file = |name: &CronName| periodic_jobs.contains(name);
         let others = added.iter().map(|(name, _)| name).filter(|name| !is_of_file(name));
         for name in periodic_jobs.iter().chain(others) {
-            if let Some(cron) = store.backup_cron(name).await? {
+            if let Some(cron) = store.backup().cron(name).await? {
                 self.writer.write(&BackupLine::Cron(cron))?;
             }
         }
@@ -131,12 +131,12 @@ impl<W: Write> BackupRun<'_, W> {
 
     async fn scripts(&mut self) -> Result<(), BackupError> {
         let store = &self.client.store;
-        for name in store.published_scripts().await?.into_keys() {
-            for version in store.versions_of_script(&name).await?.iter().rev() {
+        for name in store.published_scripts().list().await?.into_keys() {
+            for version in store.published_scripts().versions(&name).await?.iter().rev() {
                 let used = ScriptUse { name: name.clone(), version: Some(version.version) };
                 // It may have gone meanwhile.
                 let Some(PublishedScript { name, of, text: script }) =
-                    store.published_script(&used).await?
+                    store.published_scripts().get(&used).await?
                 else {
                     continue;
                 };
@@ -152,14 +152,14 @@ impl<W: Write> BackupRun<'_, W> {
         for _ in 0..PASSES_MAX {
             let mut missed = 0;
             // In the order of a job's life: a job cannot overtake the reader unseen.
-            for index in self.store.backup_indexes().await? {
+            for index in self.store.backup().indexes().await? {
                 missed += self.jobs_of(index).await?;
             }
             if missed == 0 {
                 break;
             }
         }
-        for dead in self.store.backup_dead().await? {
+        for dead in self.store.backup().dead().await? {
             self.writer.write(&BackupLine::Dead(dead))?;
         }
         Ok(())
@@ -170,14 +170,14 @@ impl<W: Write> BackupRun<'_, W> {
     async fn jobs_of(&mut self, mut index: BackupIndex) -> Result<usize, BackupError> {
         let mut missed = 0;
         loop {
-            let page = self.store.backup_page(&mut index, PAGE).await?;
+            let page = self.store.backup().page(&mut index, PAGE).await?;
             if page.is_empty() {
                 return Ok(missed);
             }
             let new = page.into_iter().filter(|id| !self.copied.contains(id));
             let new: Vec<JobId> = new.collect();
             for ids in new.chunks(Store::BACKUP_JOBS_MAX) {
-                for copy in self.store.backup_jobs(ids, &index).await?.into_iter().flatten() {
+                for copy in self.store.backup().jobs(ids, &index).await?.into_iter().flatten() {
                     // A list may name a job twice.
                     if self.copied.insert(copy.job.id.clone()) {
                         let created =
@@ -199,7 +199,7 @@ impl<W: Write> BackupRun<'_, W> {
             let last = last.clone();
             self.writer.write(&BackupLine::Log(log))?;
             let Some(until) = log_until.as_ref().filter(|until| **until != last) else { break };
-            log = self.store.backup_log(&id, &last, until).await?;
+            log = self.store.backup().log(&id, &last, until).await?;
         }
         Ok(())
     }
@@ -207,13 +207,13 @@ impl<W: Write> BackupRun<'_, W> {
     async fn graphs(&mut self) -> Result<(), BackupError> {
         let (store, mut next) = (self.store, None);
         loop {
-            let page = store.graphs(PAGE, next).await?;
+            let page = store.graphs().list(PAGE, next).await?;
             for graph in page.items {
-                let Some(copy) = store.backup_graph(&graph.id).await? else { continue };
+                let Some(copy) = store.backup().graph(&graph.id).await? else { continue };
                 self.writer.write(&BackupLine::Graph(copy))?;
                 let mut after = None;
                 loop {
-                    let jobs = store.backup_graph_jobs(&graph.id, after).await?;
+                    let jobs = store.backup().graph_jobs(&graph.id, after).await?;
                     after = jobs.jobs.last().map(|(_, score)| *score);
                     if after.is_none() {
                         break;
@@ -231,14 +231,14 @@ impl<W: Write> BackupRun<'_, W> {
     /// Copies what is not told yet. An event that a supervisor reads meanwhile is copied as a message of the same id too.
     async fn events(&mut self) -> Result<(), BackupError> {
         let (store, mut after) = (self.store, None);
-        let look = self.client.store.notify_look().await?;
+        let look = self.client.store.notifications().look().await?;
         loop {
-            let copy = store.backup_events(&look, after.as_deref()).await?;
+            let copy = store.backup().events(&look, after.as_deref()).await?;
             let Some((last, _)) = copy.events.last() else { break };
             after = Some(last.clone());
             self.writer.write(&BackupLine::Notify(copy))?;
         }
-        for copy in store.backup_failing().await? {
+        for copy in store.backup().failing().await? {
             self.writer.write(&BackupLine::Notify(copy))?;
         }
         Ok(())
@@ -263,7 +263,7 @@ impl<W: Write> BackupRun<'_, W> {
         context: &Context,
         object_type: &ObjectType,
     ) -> Result<(), BackupError> {
-        let indexes = self.client.store.backup_object_indexes(context, object_type).await?;
+        let indexes = self.client.store.backup().object_indexes(context, object_type).await?;
         self.writer.write(&BackupLine::Indexes(indexes))?;
         let mut after: Option<ObjectId> = None;
         loop {

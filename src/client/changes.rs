@@ -55,9 +55,9 @@ impl Client {
                 ..ListQuery::default()
             };
             loop {
-                let page = store.list_jobs(&query).await?;
+                let page = store.jobs().list(&query).await?;
                 for job in &page.items {
-                    let outcome = store.delete(&job.id, self.job.kept()).await?;
+                    let outcome = store.jobs().delete(&job.id, self.job.kept()).await?;
                     deleted += u64::from(outcome == DeleteOutcome::Deleted);
                 }
                 match page.next {
@@ -76,10 +76,11 @@ impl JobClient<'_> {
     pub(super) async fn stop_one(self, id: &JobId) -> Result<bool> {
         let wrong = |status: &str| ClientError::wrong_state("stop", id, status);
         let (store, by) = (self.client.of(id)?, self.client.author.signature());
-        let mut outcome = store.stop_by(id, self.client.job.kept(), None, &by).await?;
+        let mut outcome = store.jobs().stop_by(id, self.client.job.kept(), None, &by).await?;
         // It may be of a batch whose submission is decided, and not made.
-        if outcome == StopOutcome::Missing && store.finish_commits(self.client.job.kept()).await? {
-            outcome = store.stop_by(id, self.client.job.kept(), None, &by).await?;
+        if outcome == StopOutcome::Missing && store.batches().finish(self.client.job.kept()).await?
+        {
+            outcome = store.jobs().stop_by(id, self.client.job.kept(), None, &by).await?;
         }
         match outcome {
             StopOutcome::Stopped => Ok(true),
@@ -110,7 +111,7 @@ impl JobClient<'_> {
         changes: &Map<String, Value>,
     ) -> Result<JobStatus> {
         let corrections = self.corrections(id, changes).await?;
-        moved("retry", id, self.client.of(id)?.retry_corrected(id, &corrections).await?)
+        moved("retry", id, self.client.of(id)?.jobs().retry_corrected(id, &corrections).await?)
     }
 
     /// Returns a job as these changes would leave it, for further checks. Nothing is stored.
@@ -122,7 +123,7 @@ impl JobClient<'_> {
         let used = job.spec.uses.clone();
         // The parameters of a version that is no longer kept cannot be checked.
         if let Some(used) = used
-            && let Some(script) = self.client.store.published_script(&used).await?
+            && let Some(script) = self.client.store.published_scripts().get(&used).await?
         {
             script.give_to(&mut job.spec)?;
         }
@@ -151,7 +152,7 @@ impl JobClient<'_> {
         changes: &Map<String, Value>,
     ) -> Result<Vec<ChangedJob>> {
         let corrections = self.corrections(id, changes).await?;
-        let graph = self.client.of(id)?.retry_with_dependents(id, &corrections).await?;
+        let graph = self.client.of(id)?.jobs().retry_with_dependents(id, &corrections).await?;
         let own = moved("retry", id, graph.outcome)?;
         let retried = std::iter::once((id.clone(), own)).chain(graph.retried);
         let retried = retried.map(|(id, status)| (id, Ok(status.to_string())));
@@ -164,7 +165,7 @@ impl JobClient<'_> {
 
     /// Deletes a job without a record of it.
     pub(super) async fn delete_one(self, id: &JobId) -> Result<()> {
-        match self.client.of(id)?.delete(id, self.client.job.kept()).await? {
+        match self.client.of(id)?.jobs().delete(id, self.client.job.kept()).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
             DeleteOutcome::Running => {
@@ -193,7 +194,7 @@ impl JobClient<'_> {
         }
         let mut edit = values.place.clone();
         edit.corrections = self.corrections(id, &values.changes).await?;
-        match self.client.of(id)?.edit(id, &edit).await? {
+        match self.client.of(id)?.jobs().edit(id, &edit).await? {
             EditOutcome::Edited(status) => Ok(status),
             EditOutcome::Refused(status) => Err(wrong(&format!(
                 "{status}; only a job that has not started can be changed: hero job clone {id}"
@@ -252,7 +253,7 @@ impl JobClient<'_> {
 
     /// Returns the jobs that the script of a job has submitted; none if it is gone.
     pub async fn children(self, id: &JobId) -> Result<Vec<JobId>> {
-        Ok(self.client.of(id)?.children(id).await?)
+        Ok(self.client.of(id)?.jobs().children(id).await?)
     }
 
     /// Returns a copy of a job with a new id, without its unique key, its time and its signature, and with these changes:
@@ -270,7 +271,7 @@ impl JobClient<'_> {
                 without.extend(["script", "script_digest", "script_type", "extension"]);
             } else if changes.contains_key("uses")
                 || changes.contains_key("script")
-                || self.client.store.published_script(used).await?.is_none()
+                || self.client.store.published_scripts().get(used).await?.is_none()
             {
                 without.extend(["uses", "script_digest"]);
             }
@@ -326,7 +327,7 @@ impl JobClient<'_> {
         let data = data.map_err(|why| InvalidJob::new("data", why))?;
         let told = self.event_json(event, data);
         let outcome =
-            self.client.of(id)?.tell(id, (event, &told), &self.client.author.names).await?;
+            self.client.of(id)?.jobs().tell(id, (event, &told), &self.client.author.names).await?;
         if matches!(outcome, TellOutcome::Told | TellOutcome::Kept) {
             self.client.audit().note("job.tell", format!("{id} ({event})")).await;
         }

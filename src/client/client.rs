@@ -194,8 +194,8 @@ impl Client {
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
     pub async fn start_job(&self, id: &JobId) -> Result<JobStatus> {
         let store = self.of(id)?;
-        let status = moved("start", id, store.start(id, self.job.kept()).await?)?;
-        if store.confirms_end(id).await? {
+        let status = moved("start", id, store.jobs().start(id, self.job.kept()).await?)?;
+        if store.acks().confirms_end(id).await? {
             confirmed(store, std::slice::from_ref(id), STORED).await?;
         }
         Ok(status)
@@ -222,7 +222,7 @@ impl Client {
         let job = [job];
         let job = self.completed(store, &job).await?;
         let confirms = will_confirm(store, &job).await?;
-        let submitted = store.submit(&job, start, self.job.kept()).await;
+        let submitted = store.jobs().submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| ClientError::of_submission(&job[0].id, error))?;
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
         let id = accepted(&job[0], what)?;
@@ -250,7 +250,8 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if its hash cannot be parsed.
     pub async fn get_job(&self, id: &JobId) -> Result<Job> {
-        let job = self.of(id)?.job(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+        let job =
+            self.of(id)?.jobs().job(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
         Ok(job?)
     }
 
@@ -259,7 +260,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`].
     pub async fn get_job_status(&self, id: &JobId) -> Result<JobStatus> {
-        self.of(id)?.state(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
+        self.of(id)?.jobs().state(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
     /// Reads the output of a job; `None` unless it finished.
@@ -278,7 +279,7 @@ impl Client {
     }
 
     async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<Vec<u8>>)> {
-        self.of(id)?.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
+        self.of(id)?.jobs().outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
     /// Lists one page of jobs; the page has the cursor of the next one.
@@ -290,7 +291,7 @@ impl Client {
 impl SystemClient<'_> {
     /// Returns keys of Hero that have the wrong type, each as a sentence.
     pub async fn wrong_types(self) -> Result<Vec<String>> {
-        Ok(self.client.shards.each(Store::wrong_types).await?.concat())
+        Ok(self.client.shards.each(|store| store.redis().wrong_types()).await?.concat())
     }
 }
 

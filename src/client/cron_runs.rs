@@ -160,7 +160,7 @@ impl CronClient<'_> {
         self.complete_firing(&mut graph).await?;
         let (fired, kept) = ((&fired, only_missing), self.client.job.kept());
         let filled =
-            self.client.store.backfill_graph(&entry.name, due, fired, &graph, kept).await?;
+            self.client.store.cron().backfill_graph(&entry.name, due, fired, &graph, kept).await?;
         let filled = filled.unwrap_or_else(|outcome| {
             BackfilledJob::Failed(Self::refusal_of_firing(outcome, &graph).to_string())
         });
@@ -211,7 +211,7 @@ impl CronClient<'_> {
                 let (mut job, fired) = job_of(entry, due, &before)?;
                 self.client.scripts().resolve(&mut job).await?;
                 let rules = (&fired, period.only_missing);
-                let filled = self.client.store.backfill(
+                let filled = self.client.store.cron().backfill(
                     &entry.name,
                     due,
                     rules,

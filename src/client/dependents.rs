@@ -88,7 +88,7 @@ impl JobClient<'_> {
             }
             level = level.end..leaves.len();
             let ids: Vec<JobId> = leaves[level.clone()].iter().map(|l| l.id.clone()).collect();
-            let found = self.client.of(&job.id)?.dependents(&ids).await?;
+            let found = self.client.of(&job.id)?.jobs().dependents(&ids).await?;
             for (leaf, kin) in leaves[level.clone()].iter_mut().zip(found) {
                 leaf.kin = kin;
             }
@@ -114,7 +114,9 @@ impl JobClient<'_> {
         let left = most - page.len();
         if left > 0 && job.dependents_more > 0 {
             let skip = skip.saturating_sub(in_hash);
-            page.extend(self.client.of(&job.id)?.more_dependents(&job.id, skip, left).await?);
+            page.extend(
+                self.client.of(&job.id)?.jobs().more_dependents(&job.id, skip, left).await?,
+            );
         }
         let next = skip + page.len();
         let is_last = page.len() < most || next as u64 >= in_hash as u64 + job.dependents_more;
@@ -137,8 +139,8 @@ impl GraphClient<'_> {
         let mut graph = JobGraph { jobs: Vec::new(), is_cut: false };
         let (store, mut step) = (self.client.of(id)?, vec![id.clone()]);
         while !step.is_empty() {
-            let relations = store.dependents(&step).await?;
-            let summaries = store.summaries(step.clone()).await?;
+            let relations = store.jobs().dependents(&step).await?;
+            let summaries = store.jobs().summaries(step.clone()).await?;
             let mut summaries: HashMap<JobId, JobSummary> =
                 summaries.into_iter().flatten().map(|job| (job.id.clone(), job)).collect();
             let mut near: Vec<JobId> = Vec::new();
@@ -164,8 +166,8 @@ impl GraphClient<'_> {
     /// Reads jobs of a graph with what they wait for, in two round trips. A job that does not exist is left out.
     pub async fn relations(self, graph: &JobId, ids: Vec<JobId>) -> Result<Vec<GraphJob>> {
         let store = self.client.of(graph)?;
-        let relations = store.dependents(&ids).await?;
-        let jobs = store.summaries(ids).await?.into_iter().zip(relations);
+        let relations = store.jobs().dependents(&ids).await?;
+        let jobs = store.jobs().summaries(ids).await?.into_iter().zip(relations);
         // A later job may have the id of a deleted one.
         let jobs = jobs.filter(|(_, of)| of.graph.as_deref() == Some(graph.as_str()));
         Ok(jobs.filter_map(|(job, of)| Some(GraphJob::new(job?, of))).collect())
@@ -242,7 +244,7 @@ impl JobClient<'_> {
             if let (None, Some(boot)) = (&last.hostname, &job.boot_id) {
                 // Unknown to a user of Redis whose access list is of an older version.
                 last.hostname =
-                    self.client.of(&job.id)?.hostname_of(boot).await.unwrap_or_default();
+                    self.client.of(&job.id)?.actors().hostname_of(boot).await.unwrap_or_default();
             }
             all.push(last);
         }
@@ -260,7 +262,7 @@ impl JobClient<'_> {
         (job.dependents, _) = self.dependents(&job, 0, DEPENDENTS_NAMED_MAX).await?;
         job.dependents_more = all.saturating_sub(job.dependents.len() as u64);
         job.attempts = self.attempts(&job).await?;
-        if let Some(place) = self.client.of(id)?.queue_place(&job).await? {
+        if let Some(place) = self.client.of(id)?.jobs().queue_place(&job).await? {
             job.extra.insert(QUEUE_PLACE.to_owned(), place.to_string());
         }
         Ok(job.to_json())
@@ -274,7 +276,7 @@ impl JobClient<'_> {
         let job = self.client.get_job(id).await?;
         let dead = match &job.spec.script_type {
             Some(script_type) if job.status == JobStatus::Error => {
-                self.client.of(id)?.is_dead(script_type, id).await?
+                self.client.of(id)?.jobs().is_dead(script_type, id).await?
             }
             _ => false,
         };

@@ -84,7 +84,7 @@ impl FileClient<'_> {
         self.client.place(job)?;
         let files = &self.settled(files).await?;
         files.check(self.client.job.files_size_max)?;
-        if !self.client.of(&job.id)?.stage_files(&job.id, files).await? {
+        if !self.client.of(&job.id)?.files().stage(&job.id, files).await? {
             return Err(ClientError::IdTaken(job.id.clone()));
         }
         job.extra.insert(INPUT_FILES.to_owned(), files.listed());
@@ -99,7 +99,7 @@ impl FileClient<'_> {
         for id in jobs {
             // Else they go by themselves.
             if let Ok(store) = self.client.of(id) {
-                let _ = store.drop_files(id).await;
+                let _ = store.files().drop(id).await;
             }
         }
     }
@@ -174,13 +174,13 @@ impl FileClient<'_> {
     pub async fn inputs(self, id: &JobId) -> Result<JobFiles> {
         let (names, has_stdin) = self.client.get_job(id).await?.input_files();
         let gone = || InvalidJob::new(INPUT_FILES, "are gone");
-        let read = self.client.of(id)?.read_files(id, FileSide::Input, &names).await?;
+        let read = self.client.of(id)?.files().read(id, FileSide::Input, &names).await?;
         let mut files = JobFiles::default();
         for (name, bytes) in names.into_iter().zip(read) {
             files.inputs.insert(name, bytes.ok_or_else(gone)?);
         }
         if has_stdin {
-            files.stdin = Some(self.client.of(id)?.read_stdin(id).await?.ok_or_else(gone)?);
+            files.stdin = Some(self.client.of(id)?.files().read_stdin(id).await?.ok_or_else(gone)?);
         }
         Ok(files)
     }
@@ -197,7 +197,7 @@ impl FileClient<'_> {
         let inputs = inputs.into_iter().map(named(FileSide::Input));
         let stdin = has_stdin.then(|| (FileSide::Stdin, STDIN.to_owned()));
         let files: Vec<(FileSide, String)> = outputs.chain(inputs).chain(stdin).collect();
-        let sizes = self.client.of(id)?.file_sizes(id, &files).await?;
+        let sizes = self.client.of(id)?.files().sizes(id, &files).await?;
         let files = files.into_iter().zip(sizes);
         Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
     }
@@ -215,7 +215,7 @@ impl FileClient<'_> {
         ] {
             if names.contains(name) {
                 let read =
-                    self.client.of(id)?.read_files(id, side, std::slice::from_ref(name)).await?;
+                    self.client.of(id)?.files().read(id, side, std::slice::from_ref(name)).await?;
                 let gone = || InvalidJob::new(field, format!("of job {id}: `{name}` is gone"));
                 return Ok(Some(read.into_iter().next().flatten().ok_or_else(gone)?));
             }
@@ -233,7 +233,7 @@ impl FileClient<'_> {
         }
         let gone =
             || InvalidJob::new(INPUT_FILES, format!("of job {id}: its standard input is gone"));
-        Ok(Some(self.client.of(id)?.read_stdin(id).await?.ok_or_else(gone)?))
+        Ok(Some(self.client.of(id)?.files().read_stdin(id).await?.ok_or_else(gone)?))
     }
 
     /// Returns the reader of these bytes of a file that was found. It opens nothing yet; each block may be slow.

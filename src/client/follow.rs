@@ -68,7 +68,7 @@ impl JobClient<'_> {
     /// Reads the state of a job, and the text after the last line of its log that has no line end yet; `None` if it is
     /// gone.
     pub async fn state_and_unfinished(self, id: &JobId) -> Result<Option<(JobStatus, String)>> {
-        let found = self.client.of(id)?.state_and_unfinished(id).await?;
+        let found = self.client.of(id)?.jobs().state_and_unfinished(id).await?;
         Ok(found.map(|(status, unfinished, _)| (status, unfinished)))
     }
 
@@ -92,7 +92,7 @@ impl Client {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LogLine>> {
-        let lines = self.of(id)?.read_log(id, after, limit).await?;
+        let lines = self.of(id)?.logs().read(id, after, limit).await?;
         if lines.is_empty() && after.is_none() {
             self.get_job_status(id).await?;
         }
@@ -103,7 +103,7 @@ impl Client {
 impl LogClient<'_> {
     /// Reads the last `limit` lines of a job's log, the oldest first; none if there is no log.
     pub async fn last(self, id: &JobId, limit: usize) -> Result<Vec<LogLine>> {
-        Ok(self.client.of(id)?.read_log_before(id, None, limit).await?)
+        Ok(self.client.of(id)?.logs().read_before(id, None, limit).await?)
     }
 
     /// Reads the last `limit` lines of a job's log before a given line, or before its end, the oldest first. With a
@@ -117,14 +117,14 @@ impl LogClient<'_> {
     ) -> Result<Vec<LogLine>> {
         let store = self.client.of(id)?;
         if text.is_empty() {
-            return Ok(store.read_log_before(id, before, limit).await?);
+            return Ok(store.logs().read_before(id, before, limit).await?);
         }
         let text = text.to_lowercase();
         let has_text =
             |line: &LogLine| line.progress.is_none() && line.line.to_lowercase().contains(&text);
         let (mut found, mut before) = (Vec::new(), before.map(str::to_owned));
         while found.len() < limit {
-            let lines = store.read_log_before(id, before.as_deref(), SEARCH_PORTION).await?;
+            let lines = store.logs().read_before(id, before.as_deref(), SEARCH_PORTION).await?;
             let is_start = lines.len() < SEARCH_PORTION;
             before = lines.first().map(|line| line.id.clone());
             found.extend(lines.into_iter().rev().filter(has_text).take(limit - found.len()));
@@ -178,7 +178,7 @@ async fn state_of(
     id: &JobId,
     created_at: Option<Timestamp>,
 ) -> Result<(JobStatus, String)> {
-    let found = store.state_and_unfinished(id).await?;
+    let found = store.jobs().state_and_unfinished(id).await?;
     let is_later =
         |at: Option<Timestamp>| created_at.is_some_and(|own| at.is_some_and(|at| at != own));
     let found = found.filter(|(_, _, at)| !is_later(*at));
@@ -214,7 +214,7 @@ impl JobFollower {
                 return Ok(self.noted(status, Vec::new(), false));
             }
             let after = Some(self.after.as_str());
-            let read = self.store.follow_log(&mut self.connection, &self.id, after, self.wait);
+            let read = self.store.logs().follow(&mut self.connection, &self.id, after, self.wait);
             let lines = read.await?;
             if !lines.is_empty() {
                 check_same(&self.store, &self.id, self.created_at).await?;
@@ -228,7 +228,7 @@ impl JobFollower {
 
     /// Reads the next lines without a wait.
     async fn read_on(&mut self) -> Result<Vec<LogLine>> {
-        let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
+        let lines = self.store.logs().read(&self.id, Some(&self.after), LINES).await?;
         self.note(&lines);
         Ok(lines)
     }
@@ -312,7 +312,7 @@ impl EventFollower {
     pub async fn next(&mut self) -> Result<Vec<JobEvent>> {
         loop {
             let events = if let [only] = self.shards.all() {
-                only.follow_events(&mut self.connection, &self.after, EVENTS_WAIT).await?
+                only.events().follow(&mut self.connection, &self.after, EVENTS_WAIT).await?
             } else {
                 self.shards.read_events(Some(&self.after), EVENTS_PER_READ).await?
             };

@@ -33,7 +33,12 @@ impl GraphClient<'_> {
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
     pub async fn get(self, id: &JobId) -> Result<GraphInfo> {
-        self.client.of(id)?.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
+        self.client
+            .of(id)?
+            .graphs()
+            .get(id)
+            .await?
+            .ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
     }
 
     /// Lists graphs and batches, the newest first; `after` is the cursor of the page before.
@@ -53,9 +58,9 @@ impl GraphClient<'_> {
     ) -> Result<Vec<JobOfGraph>> {
         let outcomes =
             outcome.as_ref().map_or(&GraphJobOutcome::WORST_FIRST[..], std::slice::from_ref);
-        let members = self.client.of(id)?.graph_members(id, outcomes, after, limit).await?;
+        let members = self.client.of(id)?.graphs().members(id, outcomes, after, limit).await?;
         let ids = members.iter().map(|member| member.id.clone()).collect();
-        let jobs = self.client.of(id)?.summaries(ids).await?;
+        let jobs = self.client.of(id)?.jobs().summaries(ids).await?;
         let of_graph = |job: &JobSummary| is_of(job, id);
         let rows = members.into_iter().zip(jobs);
         Ok(rows.map(|(member, job)| JobOfGraph { member, job: job.filter(of_graph) }).collect())
@@ -92,7 +97,7 @@ impl GraphClient<'_> {
         let mut document = GraphDocument::from(graph);
         for (name, id) in &document.callbacks {
             let Ok(id) = id.parse::<JobId>() else { continue };
-            let found = self.client.of(&id)?.summaries(vec![id.clone()]).await?;
+            let found = self.client.of(&id)?.jobs().summaries(vec![id.clone()]).await?;
             // A later job may have the id of one that held the key of a callback.
             let found = found.into_iter().flatten().filter(|job| is_of(job, &graph.id));
             document.callback_jobs.extend(found.map(|job| CallbackJob {
@@ -107,12 +112,12 @@ impl GraphClient<'_> {
     /// Stops all jobs of a graph or batch that have not ended.
     pub async fn stop(self, id: &JobId) -> Result<GraphChange> {
         // Jobs whose submission is decided, and not made, are stopped too.
-        self.client.of(id)?.finish_commits(self.client.job.kept()).await?;
+        self.client.of(id)?.batches().finish(self.client.job.kept()).await?;
         let (by, members) = (self.client.author.signature(), self.client.of(id)?.within_graph(id));
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match members.stop_by(&member.id, self.client.job.kept(), None, &by).await? {
+            match members.jobs().stop_by(&member.id, self.client.job.kept(), None, &by).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}
@@ -133,7 +138,7 @@ impl GraphClient<'_> {
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
     pub async fn edit(self, id: &JobId, window: GraphWindow) -> Result<()> {
-        if !self.client.of(id)?.edit_graph(id, window).await? {
+        if !self.client.of(id)?.graphs().edit(id, window).await? {
             return Err(ClientError::NoSuchGraph(id.clone()));
         }
         let changes: Vec<String> =
@@ -147,7 +152,7 @@ impl GraphClient<'_> {
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
     pub async fn end_pause(self, id: &JobId) -> Result<bool> {
-        let ended = self.client.of(id)?.end_pause(id).await?;
+        let ended = self.client.of(id)?.graphs().end_pause(id).await?;
         let ended = ended.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))?;
         if ended {
             self.client.audit().note("graph.tell", format!("{id}: go")).await;
@@ -161,12 +166,12 @@ impl GraphClient<'_> {
     /// [`ClientError::GraphRuns`] if a job runs; some of the jobs may be deleted if it began to run
     /// meanwhile. [`ClientError::NoSuchGraph`], [`ClientError::Store`].
     pub async fn delete(self, id: &JobId) -> Result<GraphChange> {
-        self.client.of(id)?.finish_commits(self.client.job.kept()).await?;
+        self.client.of(id)?.batches().finish(self.client.job.kept()).await?;
         let runs = |job: &JobId| ClientError::GraphRuns { id: id.clone(), job: job.clone() };
         let waiting = self.all_members(id, &[GraphJobOutcome::Waiting]).await?;
         for some in waiting.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids = some.iter().map(|member| member.id.clone()).collect();
-            let jobs = self.client.of(id)?.summaries(ids).await?;
+            let jobs = self.client.of(id)?.jobs().summaries(ids).await?;
             let is_running = |job: &&JobSummary| job.status == JobStatus::Started && is_of(job, id);
             let running = jobs.iter().flatten().find(is_running);
             if let Some(job) = running {
@@ -174,17 +179,17 @@ impl GraphClient<'_> {
             }
         }
         // A deleted job ends its dependents, and with them the graph.
-        self.client.of(id)?.drop_callbacks(id).await?;
+        self.client.of(id)?.graphs().drop_callbacks(id).await?;
         let members = self.client.of(id)?.within_graph(id);
         let mut change = GraphChange::default();
         for member in self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?.iter().rev() {
-            match members.delete(&member.id, self.client.job.kept()).await? {
+            match members.jobs().delete(&member.id, self.client.job.kept()).await? {
                 DeleteOutcome::Deleted => change.done += 1,
                 DeleteOutcome::Missing => {}
                 DeleteOutcome::Running => return Err(runs(&member.id)),
             }
         }
-        self.client.of(id)?.drop_graph(id).await?;
+        self.client.of(id)?.graphs().drop(id).await?;
         self.client
             .audit()
             .note("graph.delete", format!("{id}: {}", counted(change.done, "job", "jobs")))
@@ -194,10 +199,10 @@ impl GraphClient<'_> {
 
     /// Forgets a batch without an accepted job. Returns whether it was one.
     pub async fn drop_empty_batch(self, id: &JobId) -> Result<bool> {
-        let batch = self.client.of(id)?.graph(id).await?;
+        let batch = self.client.of(id)?.graphs().get(id).await?;
         let is_empty = batch.is_some_and(|batch| batch.counts.jobs == 0);
         if is_empty {
-            self.client.of(id)?.drop_graph(id).await?;
+            self.client.of(id)?.graphs().drop(id).await?;
         }
         Ok(is_empty)
     }
@@ -212,7 +217,7 @@ impl GraphClient<'_> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let most = Store::GRAPHS_PER_PAGE_MAX;
-            let page = self.client.of(id)?.graph_members(id, outcomes, after, most).await?;
+            let page = self.client.of(id)?.graphs().members(id, outcomes, after, most).await?;
             after = page.last().map(|member| member.score);
             let is_last = page.len() < most;
             all.extend(page);
@@ -232,14 +237,14 @@ impl GraphClient<'_> {
     /// [`ClientError::Invalid`] for a change that is not legal, and then no job was retried;
     /// [`ClientError::Store`], and then the jobs before it were.
     pub async fn retry(self, id: &JobId, how: &GraphRetry) -> Result<GraphChange> {
-        self.client.of(id)?.finish_stop(id, self.client.job.kept()).await?;
+        self.client.of(id)?.schedule().finish_stop(id, self.client.job.kept()).await?;
         let (members, corrections) = self.to_retry(id, how).await?;
         let mut change = GraphChange::default();
         let (none, members_store) = (Corrections::new(), self.client.of(id)?.within_graph(id));
         // In the order of the graph: a job is retried after its prerequisites.
         for member in members {
             let own = corrections.get(&member.id).unwrap_or(&none);
-            match members_store.retry_corrected(&member.id, own).await? {
+            match members_store.jobs().retry_corrected(&member.id, own).await? {
                 RetryOutcome::Moved(_) => change.done += 1,
                 other => {
                     if let Err(error) = moved("retry", &member.id, other) {
@@ -311,7 +316,7 @@ impl GraphClient<'_> {
         let mut steps = Vec::with_capacity(members.len());
         for some in members.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids: Vec<JobId> = some.iter().map(|member| member.id.clone()).collect();
-            let jobs = some.iter().cloned().zip(self.client.of(id)?.dependents(&ids).await?);
+            let jobs = some.iter().cloned().zip(self.client.of(id)?.jobs().dependents(&ids).await?);
             // A later job may have the id of a deleted one.
             steps.extend(jobs.filter(|(_, job)| job.graph.as_deref() == Some(id.as_str())));
         }
@@ -327,12 +332,12 @@ impl JobClient<'_> {
         jobs: &[&JobId],
         bytes_max: u64,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.client.of(graph)?.short_outputs(jobs, bytes_max).await?)
+        Ok(self.client.of(graph)?.jobs().short_outputs(jobs, bytes_max).await?)
     }
 
     /// Reads the last line of the log of each of these jobs of a graph or batch; empty without one.
     pub async fn last_lines(self, graph: &JobId, jobs: &[&JobId]) -> Result<Vec<String>> {
-        Ok(self.client.of(graph)?.last_lines(jobs).await?)
+        Ok(self.client.of(graph)?.logs().last_lines(jobs).await?)
     }
 }
 

@@ -130,7 +130,7 @@ impl MachineDocument {
 impl ActorClient<'_> {
     /// Lists the actors that were seen on machines in the time that supervisors keep, also those that are not live.
     pub async fn seen(self) -> Result<Vec<SeenActor>> {
-        Ok(self.client.store.seen_actors().await?)
+        Ok(self.client.store.actors().seen_actors().await?)
     }
 }
 
@@ -205,7 +205,7 @@ impl MachineClient<'_> {
         let absent = machine.actors.iter().filter(|of| !of.live).map(|of| of.actor.parse());
         let absent = absent.collect::<Result<Vec<ActorId>, _>>()?;
         if !absent.is_empty() {
-            self.client.store.forget_seen(&absent).await?;
+            self.client.store.actors().forget_seen(&absent).await?;
             self.client.audit().note("machine.forget", &machine.host).await;
         }
         Ok(absent)

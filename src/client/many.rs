@@ -29,7 +29,7 @@ impl Client {
     async fn submit_on(&self, store: &Store, jobs: &[Job]) -> Result<Vec<Result<JobId>>> {
         let jobs = &*self.completed(store, jobs).await?;
         let confirms = will_confirm(store, jobs).await?;
-        let submitted = store.submit(jobs, true, self.job.kept()).await?;
+        let submitted = store.jobs().submit(jobs, true, self.job.kept()).await?;
         let results: Vec<Result<JobId>> =
             jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect();
         if confirms {
@@ -89,9 +89,9 @@ impl Client {
         let adding = self.with_stores(|store| store.adding_to(&batch.opening));
         let store = adding.of(batch.id())?;
         let before = if batch.is_joined {
-            let jobs = store.join_batch(batch.id()).await?;
+            let jobs = store.graphs().join(batch.id()).await?;
             jobs.ok_or_else(|| ClientError::NoSuchGraph(batch.id().clone()))?
-        } else if store.open_batch(&stored_with(&batch.graph, &legal)).await? {
+        } else if store.graphs().open(&stored_with(&batch.graph, &legal)).await? {
             0
         } else {
             return Err(ClientError::GraphTaken(batch.id().clone()));
@@ -113,7 +113,7 @@ impl Client {
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
     pub async fn close_batch(&self, batch: &NewBatch) -> Result<()> {
         if batch.is_joined || batch.graph.needs_close() {
-            self.of(batch.id())?.close_batch(batch.id(), self.job.kept()).await?;
+            self.of(batch.id())?.graphs().close(batch.id(), self.job.kept()).await?;
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Client {
         }
         let jobs = &*self.complete_batch(on, jobs, name).await?;
         let confirms = will_confirm(on, jobs).await?;
-        let submitted = on.submit_atomic_batch(jobs, Some(graph), self.job.kept()).await;
+        let submitted = on.batches().submit(jobs, Some(graph), self.job.kept()).await;
         // The first job stands for all.
         let submitted =
             submitted.map_err(|error| ClientError::of_submission(&jobs[0].id, error))?;

@@ -32,21 +32,22 @@ impl Client {
 impl MigrationClient<'_> {
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.
     pub async fn legacy_queues(self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
-        let queues = self.client.store.found_queues(queues).await?;
-        Ok(self.client.store.legacy_states(&queues).await?)
+        let queues = self.client.store.legacy().found_queues(queues).await?;
+        Ok(self.client.store.legacy().states(&queues).await?)
     }
 
     pub async fn rhailib_circles(self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
-        let circles = self.client.store.found_circles(circles).await?;
-        Ok(self.client.store.circle_states(&circles).await?)
+        let circles = self.client.store.legacy().found_circles(circles).await?;
+        Ok(self.client.store.legacy().circle_states(&circles).await?)
     }
 
     /// Lists the lists of the home shard that programs pushed to, that hold entries and that no queue and no legacy queue
     /// of the configuration is: their names are illegal, or of a worker that is not configured. Each with its length, if
     /// the user of Redis may read it.
     pub async fn unserved_lists(self) -> Result<Vec<(String, Option<u64>)>> {
-        let queues = self.client.store.found_queues(self.client.store.legacy_queues()).await?;
-        let mut lists = self.client.store.other_older_lists(&queues, &[]).await?;
+        let queues =
+            self.client.store.legacy().found_queues(self.client.store.legacy().queues()).await?;
+        let mut lists = self.client.store.legacy().other_older_lists(&queues, &[]).await?;
         // A bridge may serve a circle.
         lists.retain(|(list, _)| Keys::circle_of(list).is_none());
         Ok(lists)
@@ -54,7 +55,8 @@ impl MigrationClient<'_> {
 
     /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list.
     pub async fn ids_without_hash(self) -> Result<Vec<(String, String)>> {
-        let of_shards = self.client.shards.each(Store::ids_without_hash).await?;
+        let of_shards =
+            self.client.shards.each(|store| store.recovery().ids_without_hash()).await?;
         Ok(of_shards.into_iter().flatten().collect())
     }
 
@@ -68,7 +70,7 @@ impl MigrationClient<'_> {
         let queues: Vec<LegacyQueue> = queues.iter().map(|state| state.queue.clone()).collect();
         let circles: Vec<RhailibCircle> =
             circles.iter().map(|state| state.circle.clone()).collect();
-        Ok(self.client.store.other_older_lists(&queues, &circles).await?)
+        Ok(self.client.store.legacy().other_older_lists(&queues, &circles).await?)
     }
 }
 

@@ -96,7 +96,7 @@ impl ScriptTextDocument {
 impl ScriptClient<'_> {
     /// Lists the latest version of each published script, by name.
     pub async fn list(self) -> Result<Vec<(ScriptName, VersionOfScript)>> {
-        Ok(self.client.store.published_scripts().await?.into_iter().collect())
+        Ok(self.client.store.published_scripts().list().await?.into_iter().collect())
     }
 
     /// Reads a version of a published script, the latest if the reference has none.
@@ -104,7 +104,8 @@ impl ScriptClient<'_> {
     /// # Errors
     /// [`Exit::NotFound`] if it does not exist; the code of [`ClientError::Store`].
     pub async fn get(self, used: &ScriptUse) -> Result<PublishedScript, Error> {
-        let found = self.client.store.published_script(used).await.map_err(ClientError::from)?;
+        let found =
+            self.client.store.published_scripts().get(used).await.map_err(ClientError::from)?;
         match found {
             Some(script) => Ok(script),
             None => Err(self.missing_script(used).await?),
@@ -112,14 +113,19 @@ impl ScriptClient<'_> {
     }
 
     async fn missing_script(self, used: &ScriptUse) -> Result<Error> {
-        let why = self.client.store.no_such_script(used).await?;
+        let why = self.client.store.published_scripts().missing(used).await?;
         Ok(Error::new(Exit::NotFound, format!("no such script: {}", why.reason)))
     }
 
     /// Lists the versions of a script that are kept, the newest first.
     pub async fn history(self, name: &ScriptName) -> Result<Vec<VersionOfScript>, Error> {
-        let versions =
-            self.client.store.versions_of_script(name).await.map_err(ClientError::from)?;
+        let versions = self
+            .client
+            .store
+            .published_scripts()
+            .versions(name)
+            .await
+            .map_err(ClientError::from)?;
         if versions.is_empty() {
             let used = ScriptUse { name: name.clone(), version: None };
             return Err(self.missing_script(&used).await?);
@@ -185,7 +191,13 @@ impl ScriptClient<'_> {
         version: Option<u32>,
         edit: ScriptEdit<'_>,
     ) -> Result<PublishedDocument, Error> {
-        let answer = self.client.store.edit_script(name, edit).await.map_err(ClientError::from)?;
+        let answer = self
+            .client
+            .store
+            .published_scripts()
+            .edit(name, edit)
+            .await
+            .map_err(ClientError::from)?;
         let refused =
             |why: String| Err(Error::new(Exit::Data, format!("cannot {doing} {name}: {why}")));
         let (version, created) = match answer {
@@ -196,8 +208,13 @@ impl ScriptClient<'_> {
                 return Err(self.missing_script(&used).await?);
             }
             ScriptEdited::OfFile => {
-                let latest =
-                    self.client.store.latest_of_script(name).await.map_err(ClientError::from)?;
+                let latest = self
+                    .client
+                    .store
+                    .published_scripts()
+                    .latest(name)
+                    .await
+                    .map_err(ClientError::from)?;
                 let file = latest.map(|latest| latest.story.file).unwrap_or_default();
                 return refused(format!(
                     "it is in {file}: change that file and reload the supervisor; if the file is gone, \
@@ -231,7 +248,7 @@ impl ScriptClient<'_> {
             return Ok(());
         }
         // Few jobs name a script: the futures of callers stay small.
-        Ok(Box::pin(self.client.store.resolve_script(&mut job.spec)).await??)
+        Ok(Box::pin(self.client.store.published_scripts().resolve(&mut job.spec)).await??)
     }
 
     /// Resolves the published scripts of jobs, each script read once. The error has the place of its job; the jobs before
@@ -240,8 +257,10 @@ impl ScriptClient<'_> {
         self,
         jobs: impl Iterator<Item = &mut Job>,
     ) -> Result<(), (usize, ClientError)> {
-        let resolved =
-            Box::pin(self.client.store.resolve_scripts(jobs.map(|job| &mut job.spec))).await;
+        let resolved = Box::pin(
+            self.client.store.published_scripts().resolve_all(jobs.map(|job| &mut job.spec)),
+        )
+        .await;
         resolved.map_err(|error| (0, error.into()))?.map_err(|(place, error)| (place, error.into()))
     }
 

@@ -31,16 +31,16 @@ pub struct HeldMessage {
 
 impl NotificationClient<'_> {
     pub async fn deliveries(self, limit: usize) -> Result<LatestDeliveries> {
-        let (recent, failing) = self.client.store.deliveries(limit).await?;
+        let (recent, failing) = self.client.store.notifications().deliveries(limit).await?;
         Ok(LatestDeliveries { recent, failing })
     }
 
     /// Lists the messages that are held until the `every` of their notification has passed.
     pub async fn held(self) -> Result<Vec<HeldMessage>> {
-        let look = self.client.store.notify_look().await?;
+        let look = self.client.store.notifications().look().await?;
         let held = look.states.values().filter(|state| look.now_ms < state.gathers_until_ms);
         let ids: Vec<String> = held.map(|state| state.gathers.clone()).collect();
-        let found = self.client.store.notify_messages(&ids).await?;
+        let found = self.client.store.notifications().messages(&ids).await?;
         let held = found.into_iter().filter_map(|(message, due_ms)| {
             let due = Timestamp::from_millisecond(i64::try_from(due_ms).ok()?).ok()?;
             let events = message.counts.values().sum();
@@ -51,12 +51,12 @@ impl NotificationClient<'_> {
 
     /// Counts the ends of attempts to deliver, by `NAME STATE`.
     pub async fn counts(self) -> Result<BTreeMap<String, u64>> {
-        Ok(self.client.store.notify_look().await?.counts)
+        Ok(self.client.store.notifications().look().await?.counts)
     }
 
     /// Asks the supervisors to send a test by a notification. Returns the id of its message.
     pub async fn test(self, name: &NotifyName) -> Result<String> {
-        let id = self.client.store.notify_test(name).await?;
+        let id = self.client.store.notifications().test(name).await?;
         self.client.audit().note("notify.test", name).await;
         Ok(id)
     }

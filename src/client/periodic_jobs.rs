@@ -28,7 +28,7 @@ impl CronClient<'_> {
         let supervisors = self.client.system().supervisors().await?;
         let mut documents = Vec::with_capacity(crontab.entries.len());
         for entry in &crontab.entries {
-            let state = self.client.store.periodic_job(&entry.name).await?;
+            let state = self.client.store.cron().get(&entry.name).await?;
             documents.push(PeriodicJobDocument::of(entry, &state, &supervisors, now));
         }
         Ok(documents)
@@ -36,7 +36,7 @@ impl CronClient<'_> {
 
     /// Returns the periodic jobs of files with those in Redis.
     pub async fn crontab(self, files: &Crontab) -> Result<Crontab> {
-        Ok(files.with_added(&self.client.store.cron_added().await?))
+        Ok(files.with_added(&self.client.store.cron().added().await?))
     }
 
     /// Shows one of the periodic jobs of [`CronClient::crontab`] with its next and latest firings.
@@ -50,7 +50,7 @@ impl CronClient<'_> {
     ) -> Result<PeriodicJobHistoryDocument, Error> {
         let entry = entry(crontab, name)?;
         let now = self.client.system().now().await?;
-        let state = self.client.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
+        let state = self.client.store.cron().get(&entry.name).await.map_err(ClientError::from)?;
         let firings = self.firing_documents(&entry.name, LATEST).await?;
         let next = |after: &Timestamp| entry.schedule.next_after(*after);
         let ahead = std::iter::successors(next(&now), next).take(AHEAD);
@@ -86,21 +86,22 @@ impl CronClient<'_> {
         name: &CronName,
         most: usize,
     ) -> Result<Vec<FiringDocument>, Error> {
-        let firings = self.client.store.firings(name, most).await.map_err(ClientError::from)?;
+        let firings =
+            self.client.store.cron().firings(name, most).await.map_err(ClientError::from)?;
         Ok(firings.into_iter().map(|(of, status)| firing_document(of, status)).collect())
     }
 
     /// Lists the periodic jobs that supervisors fire, for monitoring: the files that a live supervisor has in
     /// force, and the periodic jobs in Redis.
     pub async fn fired(self, supervisors: &[SupervisorPresence]) -> Result<Vec<FiredCron>> {
-        let mut fired = self.client.store.fired_crons().await?;
+        let mut fired = self.client.store.cron().fired().await?;
         if fired.is_empty() {
             return Ok(fired);
         }
         let of_files: Option<BTreeSet<&str>> = of_files(supervisors);
         // A file that was removed leaves its name behind.
         if let Some(of_files) = of_files {
-            let added = self.client.store.cron_added().await?;
+            let added = self.client.store.cron().added().await?;
             let is_added = |name: &CronName| added.iter().any(|(added, _)| added == name);
             fired.retain(|of| of_files.contains(of.name.as_str()) || is_added(&of.name));
         }
@@ -127,7 +128,7 @@ impl CronClient<'_> {
                     .await?,
             ),
         };
-        let noted = self.client.store.note_cron_run(&entry.name, &id, what != "job").await;
+        let noted = self.client.store.cron().note_run(&entry.name, &id, what != "job").await;
         noted.map_err(ClientError::from)?;
         self.client.audit().note("cron.run", format!("{}: {what} {id}", entry.name)).await;
         Ok(id)
@@ -147,7 +148,7 @@ impl CronClient<'_> {
     ) -> Result<bool, Error> {
         let crontab = self.crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
-        let changed = self.client.store.enable_periodic_job(&entry.name, enabled, by).await;
+        let changed = self.client.store.cron().enable(&entry.name, enabled, by).await;
         let changed = changed.map_err(ClientError::from)?;
         self.client
             .audit()

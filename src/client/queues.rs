@@ -10,7 +10,7 @@ use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 use crate::proto::text::{counted, did_you_mean, nearest};
-use crate::store::{Blocker, JobSummary, ListQuery, QueueState, Store};
+use crate::store::{Blocker, JobSummary, ListQuery, QueueState};
 
 /// The start of the names of all queues.
 const TYPE: &str = "type:";
@@ -47,13 +47,13 @@ impl QueueClient<'_> {
 
     /// Returns everything that is paused.
     pub async fn pauses(self) -> Result<Pauses> {
-        Ok(together(self.client.shards.each(Store::pauses).await?))
+        Ok(together(self.client.shards.each(|store| store.queues().pauses()).await?))
     }
 
     /// Returns who paused queues last, by the names of queues and rules, as far as the latest records of changes tell.
     pub async fn paused_by(self) -> Result<BTreeMap<String, String>> {
         let mut records =
-            self.client.store.latest_audit(|record| record.what == "queue.pause").await?;
+            self.client.store.audit().latest(|record| record.what == "queue.pause").await?;
         // The newest counts.
         records.reverse();
         Ok(records.into_iter().map(|record| (record.to, record.who)).collect())
@@ -62,8 +62,12 @@ impl QueueClient<'_> {
     /// Pauses all queues of a rule, also those that come later, as [`QueueClient::pause`] pauses some. Returns
     /// whether the rule is new.
     pub async fn pause_by_rule(self, rule: &PauseRule) -> Result<bool> {
-        let is_new =
-            self.client.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true);
+        let is_new = self
+            .client
+            .shards
+            .each(|store| store.queues().pause_by_rule(rule))
+            .await?
+            .contains(&true);
         if is_new {
             self.client.audit().note("queue.pause", rule).await;
         }
@@ -73,7 +77,8 @@ impl QueueClient<'_> {
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
     pub async fn resume_by_rule(self, rule: &PauseRule) -> Result<Pauses> {
-        let ended = together(self.client.shards.each(|store| store.resume_by_rule(rule)).await?);
+        let ended =
+            together(self.client.shards.each(|store| store.queues().resume_by_rule(rule)).await?);
         if ended != Pauses::default() {
             self.client.audit().note("queue.resume", rule).await;
         }
@@ -119,19 +124,26 @@ impl QueueClient<'_> {
     /// Lists the targets that have live actors, waiting jobs or a paused queue, and every script
     /// type that ever had a job or an actor.
     pub async fn known_targets(self) -> Result<BTreeSet<Target>> {
-        Ok(self.client.shards.each(Store::known_targets).await?.into_iter().flatten().collect())
+        Ok(self
+            .client
+            .shards
+            .each(|store| store.queues().known_targets())
+            .await?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 
     /// Returns the reason why a dispatched job does not start, if it has one.
     pub async fn blocker(self, id: &JobId) -> Result<Option<Blocker>> {
-        Ok(self.client.of(id)?.blocker(id).await?)
+        Ok(self.client.of(id)?.jobs().blocker(id).await?)
     }
 
     /// Pauses queues, on each shard all at once: no actor claims their jobs until they are resumed. Running jobs go on,
     /// and jobs may be submitted to them. Returns those that were not paused before. A foreign actor that pops
     /// ids itself is not affected.
     pub async fn pause(self, queues: &[Queue]) -> Result<Vec<Queue>> {
-        let news = self.client.shards.each(|store| store.pause(queues)).await?;
+        let news = self.client.shards.each(|store| store.queues().pause(queues)).await?;
         Ok(self.changed("queue.pause", queues, &news).await)
     }
 
@@ -147,7 +159,7 @@ impl QueueClient<'_> {
                 return Err(ClientError::PausedByRule { queue, rule });
             }
         }
-        let news = self.client.shards.each(|store| store.resume(queues)).await?;
+        let news = self.client.shards.each(|store| store.queues().resume(queues)).await?;
         Ok(self.changed("queue.resume", queues, &news).await)
     }
 
@@ -175,8 +187,13 @@ impl QueueClient<'_> {
     /// [`ClientError::Store`]; the jobs before it are stopped.
     pub async fn purge(self, queue: &Queue) -> Result<u64> {
         let kept = self.client.job.kept();
-        let purged =
-            self.client.shards.each(|store| store.purge(queue, kept)).await?.into_iter().sum();
+        let purged = self
+            .client
+            .shards
+            .each(|store| store.queues().purge(queue, kept))
+            .await?
+            .into_iter()
+            .sum();
         self.client
             .audit()
             .note("queue.purge", format!("{queue}: {}", counted(purged, "job", "jobs")))

@@ -44,7 +44,7 @@ impl SessionClient<'_> {
     /// [`ClientError::Store`].
     pub async fn end(self, id: &JobId) -> Result<bool> {
         let call = SessionCall::of_end(&format!("ended by {}", self.client.author.who));
-        match self.client.of(id)?.give_call(id, &call, CALLS_MAX).await? {
+        match self.client.of(id)?.sessions().give_call(id, &call, CALLS_MAX).await? {
             CallDelivery::NoSession => return Err(not_called(id, CallDelivery::NoSession)),
             CallDelivery::Delivered => {
                 let until = Instant::now() + GRACE;
@@ -64,7 +64,7 @@ impl SessionClient<'_> {
     }
 
     async fn give_call(self, id: &JobId, call: &SessionCall) -> Result<()> {
-        match self.client.of(id)?.give_call(id, call, CALLS_MAX).await? {
+        match self.client.of(id)?.sessions().give_call(id, call, CALLS_MAX).await? {
             CallDelivery::Delivered => Ok(()),
             CallDelivery::NotRunning(state) if state == "finished" || state == "error" => {
                 let why = self.reason_of_end(id).await?;
@@ -122,7 +122,7 @@ impl SessionClient<'_> {
 
     /// Returns why a session has ended; `None` if it has not.
     async fn reason_of_end(self, id: &JobId) -> Result<Option<String>> {
-        let (status, text) = match self.client.of(id)?.outcome(id).await? {
+        let (status, text) = match self.client.of(id)?.jobs().outcome(id).await? {
             Some((status, bytes)) => (status, text_of(&bytes.unwrap_or_default())),
             None => return Ok(Some("it was deleted".to_owned())),
         };

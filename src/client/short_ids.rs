@@ -58,15 +58,15 @@ impl JobClient<'_> {
             return Ok(id.clone());
         }
         // One that the caller does not see is as none: it must not hide the jobs whose ids it begins.
-        let whole = store.summaries(vec![id.clone()]).await?;
+        let whole = store.jobs().summaries(vec![id.clone()]).await?;
         let whole = whole.into_iter().flatten().find(&sees);
         let is_own = |job: &JobSummary| job.fields.get("caller_id").map(String::as_str) == caller;
         if whole.as_ref().is_some_and(|job| !may_be_short(id) || is_own(job)) {
             return Ok(id.clone());
         }
-        let mut found = store.ids_beginning(id.as_str()).await?;
+        let mut found = store.jobs().ids_beginning(id.as_str()).await?;
         found.ids.extend(whole.map(|job| job.id));
-        let jobs = store.summaries(found.ids.iter().cloned().collect()).await?;
+        let jobs = store.jobs().summaries(found.ids.iter().cloned().collect()).await?;
         let ids = jobs.into_iter().flatten().filter(&sees).map(|job| job.id).collect();
         let (is_all, has_more) = (!found.more, found.ids.len() >= IdsFound::MOST);
         let found = FoundIds { ids, looked: found.looked, is_all, has_more };
@@ -102,7 +102,7 @@ impl GraphClient<'_> {
             Err(illegal) => Err(illegal.into()),
         };
         let known = match &by_id {
-            Ok(id) => self.client.of(id)?.graph(id).await?.filter(&sees),
+            Ok(id) => self.client.of(id)?.graphs().get(id).await?.filter(&sees),
             Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => None,
             Err(_) => return by_id,
         };
@@ -139,7 +139,7 @@ impl GraphClient<'_> {
             return Ok(id);
         }
         let is_own = |graph: &GraphInfo| Some(graph.caller.as_str()) == caller;
-        let whole = store.graph(&id).await?.filter(&sees);
+        let whole = store.graphs().get(&id).await?.filter(&sees);
         if whole.as_ref().is_some_and(|graph| !may_be_short(&id) || is_own(graph)) {
             return Ok(id);
         }
@@ -188,7 +188,7 @@ impl FoundIds {
 async fn graphs_that(store: &Store, is_meant: impl Fn(&GraphInfo) -> bool) -> Result<FoundIds> {
     let (mut ids, mut looked, mut next) = (Vec::new(), 0, None);
     loop {
-        let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
+        let page = store.graphs().list(Store::GRAPHS_PER_PAGE_MAX, next).await?;
         looked += page.items.len();
         ids.extend(page.items.into_iter().filter(&is_meant).map(|graph| graph.id));
         next = page.next;

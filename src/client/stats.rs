@@ -16,7 +16,7 @@ use crate::proto::job::JobStatus;
 use crate::proto::job_filter::JobFilter;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
-use crate::store::{CounterSample, JobSearch, JobSummary, ListQuery, Store};
+use crate::store::{CounterSample, JobSearch, JobSummary, ListQuery};
 
 /// The counters of a type, by name.
 pub type Counters = BTreeMap<String, u64>;
@@ -125,8 +125,8 @@ impl StatsClient<'_> {
             .client
             .shards
             .each(|store| async move {
-                let mut samples = store.all_samples().await?;
-                let counters = store.counters_of(asked).await?;
+                let mut samples = store.stats().all_samples().await?;
+                let counters = store.stats().counters_of(asked).await?;
                 let counted = asked.iter().map(ScriptType::as_str).zip(&counters);
                 samples.push(CounterSample::of_counters(now.as_microsecond(), counted));
                 Ok(samples)
@@ -155,7 +155,7 @@ impl StatsClient<'_> {
         const MINUTE_US: i64 = 60_000_000;
         let mut minutes: BTreeMap<i64, SummedMinute> = BTreeMap::new();
         // A shard keeps one sample a minute.
-        for samples in self.client.shards.each(Store::samples).await? {
+        for samples in self.client.shards.each(|store| store.stats().samples()).await? {
             for pair in samples.windows(2) {
                 let minute = minutes.entry(pair[1].at_us.div_euclid(MINUTE_US)).or_default();
                 minute.add(&pair[0], &pair[1]);

@@ -30,7 +30,7 @@ impl SystemClient<'_> {
     /// Returns the state of Redis, as far as its user may read it. `asks_config` reads `appendfsync`
     /// and `save` as a user of an access control list too; if that is forbidden, Redis logs it.
     pub async fn redis_state(self, asks_config: bool) -> Result<RedisState> {
-        Ok(self.client.store.redis_state(asks_config).await?)
+        Ok(self.client.store.redis().state(asks_config).await?)
     }
 
     /// Waits for an answer of each server; also of one that refuses writes, where PING may be an error.
@@ -41,13 +41,13 @@ impl SystemClient<'_> {
 
     /// Returns true unless a server is known to refuse every write.
     pub async fn accepts_writes(self) -> Result<bool> {
-        let states = self.client.shards.each(|store| store.redis_state(false)).await?;
+        let states = self.client.shards.each(|store| store.redis().state(false)).await?;
         Ok(!states.iter().any(RedisState::refuses_writes))
     }
 
     /// Returns why Redis does not tell this login of jobs that programs push; `None` if it does.
     pub async fn receives_push_notifications(self) -> Result<Option<String>> {
-        Ok(self.client.store.receives_push_notifications().await?)
+        Ok(self.client.store.redis().receives_push_notifications().await?)
     }
 
     /// Returns the shards with the state of their servers; none if there is only one shard.
@@ -55,7 +55,7 @@ impl SystemClient<'_> {
         if self.client.shards.count() == ShardCount::ONE {
             return Ok(Vec::new());
         }
-        let states = self.client.shards.each(|store| store.redis_state(false)).await?;
+        let states = self.client.shards.each(|store| store.redis().state(false)).await?;
         let server = |(store, redis): (&Store, RedisState)| ShardServer {
             shard: store.shard(),
             address: store.address().to_string(),
@@ -73,7 +73,7 @@ impl SystemClient<'_> {
 
     /// Lists the live supervisors by unit and host. A process that serves several shards is one supervisor.
     pub async fn supervisors(self) -> Result<Vec<SupervisorPresence>> {
-        let of_shards = self.client.shards.each(Store::supervisors).await?;
+        let of_shards = self.client.shards.each(|store| store.supervisors().list()).await?;
         let process = |of: &SupervisorPresence| (of.unit.clone(), of.hostname.clone(), of.pid);
         Ok(merged(of_shards, process, |known, of| {
             // A failing duty of one shard is not hidden by the others.
@@ -87,20 +87,20 @@ impl SystemClient<'_> {
     /// None without a configuration of RabbitMQ.
     pub async fn brokers(self) -> Result<Vec<BrokerPresence>> {
         match &self.client.broker_scope {
-            Some(scope) => Ok(self.client.store.brokers(scope).await?),
+            Some(scope) => Ok(self.client.store.brokers().list(scope).await?),
             None => Ok(Vec::new()),
         }
     }
 
     /// Counts the jobs of every script type that ever had a job or an actor.
     pub async fn types(self) -> Result<Vec<TypeState>> {
-        let of_shards = self.client.shards.each(Store::type_states).await?;
+        let of_shards = self.client.shards.each(|store| store.stats().type_states()).await?;
         Ok(merged(of_shards, |of| of.script_type.clone(), |known, of| known.add(&of)))
     }
 
     /// Returns the last loss of all keys on a shard, if it was in the last day before `now`.
     pub async fn emptied(self, now: Timestamp) -> Result<Option<EmptiedRedis>> {
-        let of_shards = self.client.shards.each(|store| store.emptied(now)).await?;
+        let of_shards = self.client.shards.each(|store| store.redis().emptied(now)).await?;
         Ok(of_shards.into_iter().flatten().max_by_key(|of| of.at))
     }
 
@@ -109,7 +109,7 @@ impl SystemClient<'_> {
         let mut all = BTreeMap::new();
         self.client
             .shards
-            .each(Store::dropped_spans)
+            .each(|store| store.stats().dropped_spans())
             .await?
             .iter()
             .for_each(|of| add(&mut all, of));
@@ -124,7 +124,7 @@ impl SystemClient<'_> {
         self,
         limits: &BTreeMap<LimitName, LimitConfig>,
     ) -> Result<Vec<LimitDocument>> {
-        let of_shards = self.client.shards.each(|store| store.limit_states(limits)).await?;
+        let of_shards = self.client.shards.each(|store| store.limits().states(limits)).await?;
         let of_name = |name: &str| limits.iter().find(|(of, _)| of.as_str() == name);
         let has_several = self.client.shards.count() != ShardCount::ONE;
         let mut documents = Vec::new();
@@ -146,7 +146,7 @@ impl SystemClient<'_> {
 
 impl JobClient<'_> {
     pub async fn count(self) -> Result<JobCounts> {
-        let of_shards = self.client.shards.each(Store::count_jobs).await?;
+        let of_shards = self.client.shards.each(|store| store.jobs().count()).await?;
         Ok(of_shards.iter().fold(JobCounts::default(), JobCounts::and))
     }
 }
@@ -158,7 +158,8 @@ impl QueueClient<'_> {
         others: impl IntoIterator<Item = Queue>,
     ) -> Result<Vec<QueueState>> {
         let others: BTreeSet<Queue> = others.into_iter().collect();
-        let of_shards = self.client.shards.each(|store| store.queue_states(others.clone())).await?;
+        let of_shards =
+            self.client.shards.each(|store| store.queues().states(others.clone())).await?;
         Ok(merged(of_shards, |of| of.queue.clone(), |known, of| known.add(&of)))
     }
 }
@@ -167,7 +168,7 @@ impl StatsClient<'_> {
     /// Returns the counters of several script types, in their order.
     pub async fn counters_of(self, types: &[ScriptType]) -> Result<Vec<BTreeMap<String, u64>>> {
         let mut of_shards =
-            self.client.shards.each(|store| store.counters_of(types)).await?.into_iter();
+            self.client.shards.each(|store| store.stats().counters_of(types)).await?.into_iter();
         let mut all = of_shards.next().unwrap_or_default();
         for (sum, of) in of_shards.flat_map(|of| of.into_iter().enumerate()) {
             add(&mut all[sum], &of);

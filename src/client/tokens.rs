@@ -87,7 +87,7 @@ impl TokenClient<'_> {
             expires_s: end_of(new.lifetime, now),
             replaced: false,
         };
-        let added = self.client.store.add_token(&hash(token.reveal()), &record).await;
+        let added = self.client.store.tokens().add(&hash(token.reveal()), &record).await;
         let name = record.name;
         let refused = match added.map_err(ClientError::from)? {
             TokenAdded::Yes => {
@@ -106,7 +106,7 @@ impl TokenClient<'_> {
     }
 
     pub async fn list(self) -> Result<Vec<TokenRecord>> {
-        Ok(self.client.store.tokens().await?)
+        Ok(self.client.store.tokens().list().await?)
     }
 
     /// Makes another secret of a token, with its rights: both are valid until the old one is dropped. `lifetime` is the
@@ -125,7 +125,7 @@ impl TokenClient<'_> {
         let created = format!("{now:.3}");
         let (hash, created) = (hash(token.reveal()), (created.as_str(), created_by));
         let rotated =
-            self.client.store.rotate_token(&hash, name, created, end_of(lifetime, now)).await;
+            self.client.store.tokens().rotate(&hash, name, created, end_of(lifetime, now)).await;
         match rotated.map_err(ClientError::from)? {
             TokenRotated::Yes => {}
             TokenRotated::NoSuchToken => return Err(no_token(name)),
@@ -145,7 +145,7 @@ impl TokenClient<'_> {
     /// # Errors
     /// [`Exit::NotFound`] if there is none; the code of [`ClientError::Store`].
     pub async fn drop_old(self, name: &TokenName) -> Result<(), Error> {
-        if !self.client.store.remove_token(name, true).await.map_err(ClientError::from)? {
+        if !self.client.store.tokens().remove(name, true).await.map_err(ClientError::from)? {
             let message = format!("the token {name} has no old secret");
             return Err(Error::new(Exit::NotFound, message));
         }
@@ -158,7 +158,7 @@ impl TokenClient<'_> {
     /// # Errors
     /// [`Exit::NotFound`] if no token has the name; the code of [`ClientError::Store`].
     pub async fn revoke(self, name: &TokenName) -> Result<(), Error> {
-        if !self.client.store.remove_token(name, false).await.map_err(ClientError::from)? {
+        if !self.client.store.tokens().remove(name, false).await.map_err(ClientError::from)? {
             return Err(no_token(name));
         }
         self.client.audit().note("token.revoke", name).await;
@@ -171,7 +171,9 @@ impl TokenClient<'_> {
         if !is_token {
             return Ok(None);
         }
-        let Some(record) = self.client.store.token(&hash(token)).await? else { return Ok(None) };
+        let Some(record) = self.client.store.tokens().get(&hash(token)).await? else {
+            return Ok(None);
+        };
         let now_s = self.client.store.now().await?.as_second();
         Ok(Some(record).filter(|record| !record.has_expired(now_s)))
     }

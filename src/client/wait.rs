@@ -71,13 +71,13 @@ impl Waiters {
         patience: &WaitBound<'_>,
     ) -> Result<ReplyOutcome> {
         if !replies {
-            let found = self.store.outcome_or_reply(id).await?;
+            let found = self.store.jobs().outcome_or_reply(id).await?;
             if let Some(ended) = self.confirmed_end(id, found).await? {
                 return Ok(ended);
             }
             patience.answered();
             // Best effort: the wait looks at the hash anyway.
-            drop(self.store.note_awaited(id).await);
+            drop(self.store.recovery().note_awaited(id).await);
         }
         let mut place = std::pin::pin!(self.places.acquire());
         let _place = loop {
@@ -85,7 +85,7 @@ impl Waiters {
                 place = &mut place => break place.map_err(|_| closed())?,
                 () = tokio::time::sleep(POP) => {}
             }
-            let found = self.store.outcome(id).await?;
+            let found = self.store.jobs().outcome(id).await?;
             if let Some(ended) = self.confirmed_end(id, found).await? {
                 return Ok(ended);
             }
@@ -123,7 +123,7 @@ impl Waiters {
         {
             return Ok(Some(reply.ending));
         }
-        self.confirmed_end(id, self.store.outcome(id).await?).await
+        self.confirmed_end(id, self.store.jobs().outcome(id).await?).await
     }
 
     /// Returns how a job ended, as its hash tells it, whose reply may wait for a confirmation, once the end is confirmed; `None`
@@ -140,7 +140,7 @@ impl Waiters {
             JobStatus::Error => ReplyOutcome::Error(text_of(&bytes)),
             _ => return Ok(None),
         };
-        if self.store.confirms_end(id).await? {
+        if self.store.acks().confirms_end(id).await? {
             confirmed(&self.store, std::slice::from_ref(id), ENDED).await?;
         }
         Ok(Some(ended))
@@ -164,9 +164,9 @@ fn closed() -> ClientError {
 
 /// Checks that Redis can confirm these jobs, if one of them asks for it. Returns true if one does.
 pub(super) async fn will_confirm(store: &Store, jobs: &[Job]) -> Result<bool> {
-    let confirms = jobs.iter().any(|job| store.confirms(job));
+    let confirms = jobs.iter().any(|job| store.acks().confirms(job));
     if confirms {
-        store.can_confirm().await?;
+        store.acks().can_confirm().await?;
     }
     Ok(confirms)
 }
@@ -180,7 +180,7 @@ pub(super) async fn confirmed(store: &Store, ids: &[JobId], what: &'static str) 
         what,
         error,
     };
-    let gone = store.confirm(ids).await;
+    let gone = store.acks().confirm(ids).await;
     let gone = gone.map_err(|error| unconfirmed(first, ids.len() - 1, error))?;
     let Some(lost) = gone.first() else { return Ok(()) };
     let reason =

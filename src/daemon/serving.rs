@@ -247,7 +247,7 @@ async fn ask_durability(
     store: &Store,
     is_required: bool,
 ) -> Result<Option<RedisState>, StoreError> {
-    match store.redis_state(false).await {
+    match store.redis().state(false).await {
         Ok(state) => Ok(Some(state)),
         Err(error) if is_required => Err(error),
         Err(error) => {

@@ -17,7 +17,7 @@ use super::attempts::millis;
 use super::backoff::Backoff;
 use super::confirmations::{Answer, Asking, How, Question};
 use super::text::Legal;
-use super::{Result, Store, StoreError};
+use super::{AckStore, JobStore, Result, StoreError};
 use crate::config::Ack;
 use crate::proto::job::{Job, JobId};
 
@@ -28,24 +28,27 @@ const CONFIRMING: &str = "confirming jobs";
 /// The command that lets an older Redis confirm by its answers.
 const SYNC_ALWAYS: &str = "redis-cli CONFIG SET appendfsync always, redis-cli CONFIG REWRITE";
 
-impl Store {
+impl AckStore<'_> {
     /// Returns whether the submission of a job, and its end, are confirmed before they are answered.
-    pub fn confirms(&self, job: &Job) -> bool {
+    pub fn confirms(self, job: &Job) -> bool {
         job.spec.durable || self.confirms_all()
     }
 
     /// Returns whether the writes of all jobs are.
-    pub fn confirms_all(&self) -> bool {
-        self.ack != Ack::Memory
+    pub fn confirms_all(self) -> bool {
+        self.store.ack != Ack::Memory
     }
 
     /// Returns whether the end of a job is, as its hash or the configuration says.
-    pub async fn confirms_end(&self, id: &JobId) -> Result<bool> {
+    pub async fn confirms_end(self, id: &JobId) -> Result<bool> {
         if self.confirms_all() {
             return Ok(true);
         }
-        let said: Option<String> =
-            self.link.command("reading a job", "HGET", (self.keys.job(id), "durable")).await?;
+        let said: Option<String> = self
+            .store
+            .link
+            .command("reading a job", "HGET", (self.store.keys.job(id), "durable"))
+            .await?;
         let says_no = |said: &str| matches!(said, "" | "0" | "false" | "no");
         Ok(said.is_some_and(|said| !says_no(&said.to_ascii_lowercase())))
     }
@@ -53,17 +56,17 @@ impl Store {
     /// Checks that Redis can confirm, before a job is sent that needs it.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] says why Redis cannot, and what to do; as [`Store::confirm`].
-    pub async fn can_confirm(&self) -> Result<()> {
+    /// [`StoreError::Failed`] says why Redis cannot, and what to do; as [`AckStore::confirm`].
+    pub async fn can_confirm(self) -> Result<()> {
         // A round may be under way, which need not be waited for.
-        if self.confirmations.is_able.load(Ordering::Relaxed) {
+        if self.store.confirmations.is_able.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let mut asking = self.confirmations.asking.lock().await;
+        let mut asking = self.store.confirmations.asking.lock().await;
         if asking.is_none() {
             *asking = Some(self.open_asking().await?);
         }
-        self.confirmations.is_able.store(true, Ordering::Relaxed);
+        self.store.confirmations.is_able.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -72,20 +75,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if Redis does not confirm within 5 s; the jobs are in its memory all the same.
-    pub async fn confirm(&self, ids: &[JobId]) -> Result<Vec<JobId>> {
-        let mut answer = self.confirmations.ask(ids);
-        let mut asking = self.confirmations.asking.lock().await;
+    pub async fn confirm(self, ids: &[JobId]) -> Result<Vec<JobId>> {
+        let mut answer = self.store.confirmations.ask(ids);
+        let mut asking = self.store.confirmations.asking.lock().await;
         loop {
             match answer.try_recv() {
                 Ok(answer) => return answer,
                 Err(TryRecvError::Empty) => {}
                 // The caller that asked for all has given up.
-                Err(TryRecvError::Closed) => answer = self.confirmations.ask(ids),
+                Err(TryRecvError::Closed) => answer = self.store.confirmations.ask(ids),
             }
-            let questions = self.confirmations.take();
+            let questions = self.store.confirmations.take();
             let all: Vec<&JobId> = questions.iter().flat_map(|question| &question.ids).collect();
             let round = self.round(&mut asking, &all).await;
-            self.confirmations.is_able.store(round.is_ok(), Ordering::Relaxed);
+            self.store.confirmations.is_able.store(round.is_ok(), Ordering::Relaxed);
             for Question { ids, answer } in questions {
                 let own = round.clone().map(|gone| {
                     gone.into_iter().filter(|id| ids.contains(id)).collect::<Vec<JobId>>()
@@ -96,19 +99,8 @@ impl Store {
         }
     }
 
-    /// Pushes the replies that wait for the confirmation of their jobs' ends.
-    pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64> {
-        let mut pushed = 0;
-        for ids in ids.chunks(JOBS_PER_CALL) {
-            let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
-            let script = &self.scripts.push_replies;
-            pushed += self.run_script::<u64>("pushing replies", script, ids).await?;
-        }
-        Ok(pushed)
-    }
-
     /// Asks about all these jobs, again if the connection was lost.
-    async fn round(&self, asking: &mut Option<Asking>, ids: &[&JobId]) -> Answer {
+    async fn round(self, asking: &mut Option<Asking>, ids: &[&JobId]) -> Answer {
         let (began, mut backoff) = (Instant::now(), Backoff::default());
         loop {
             // A caller that gives up meanwhile drops the connection, which would wait for the old answer.
@@ -129,10 +121,10 @@ impl Store {
         }
     }
 
-    async fn ask_once(&self, asking: &mut Asking, ids: &[&JobId]) -> Answer {
+    async fn ask_once(self, asking: &mut Asking, ids: &[&JobId]) -> Answer {
         let mut gone = Vec::new();
         for ids in ids.chunks(JOBS_PER_CALL) {
-            let mut script = self.scripts.confirm.prepare_invoke();
+            let mut script = self.store.scripts.confirm.prepare_invoke();
             script.arg(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>());
             let Legal(missing) = asking.link.invoke(CONFIRMING, &script).await?;
             gone.extend(missing);
@@ -159,9 +151,9 @@ impl Store {
     }
 
     /// Opens the connection that asks, and finds out how Redis confirms.
-    async fn open_asking(&self) -> Result<Asking> {
-        let mut link = self.blocking();
-        if let Ack::Replicas(number) = self.ack {
+    async fn open_asking(self) -> Result<Asking> {
+        let mut link = self.store.blocking();
+        if let Ack::Replicas(number) = self.store.ack {
             return Ok(Asking { link, how: How::Wait(number) });
         }
         // This connection has written nothing, so Redis does not wait.
@@ -183,8 +175,8 @@ impl Store {
     }
 
     /// Checks that an older Redis synchronises each write with the disk before it answers.
-    async fn checked_answer(&self) -> Result<()> {
-        let state = self.redis_state(true).await?;
+    async fn checked_answer(self) -> Result<()> {
+        let state = self.store.redis().state(true).await?;
         if state.appends == Some(true) && state.fsync.as_deref() == Some("always") {
             return Ok(());
         }
@@ -194,6 +186,19 @@ impl Store {
             "redis {version} has no WAITAOF (Redis 7.2 or later, Valkey 8 or later has), and keeps {keeps}, not each write \
              before its answer (appendonly yes, appendfsync always); run: redis-cli CONFIG SET appendonly yes, {SYNC_ALWAYS}"
         )))
+    }
+}
+
+impl JobStore<'_> {
+    /// Pushes the replies that wait for the confirmation of their jobs' ends.
+    pub async fn push_replies(self, ids: &[JobId]) -> Result<u64> {
+        let mut pushed = 0;
+        for ids in ids.chunks(JOBS_PER_CALL) {
+            let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
+            let script = &self.store.scripts.push_replies;
+            pushed += self.store.run_script::<u64>("pushing replies", script, ids).await?;
+        }
+        Ok(pushed)
     }
 }
 

@@ -6,7 +6,7 @@ use tracing::{debug, info};
 
 use super::attempts::{kept, millis};
 use super::text::{BytePair, lossy_pairs};
-use super::{Result, Store};
+use super::{LegacyStore, Result};
 use crate::config::JobConfig;
 use crate::proto::job::Retention;
 use crate::proto::target::ActorId;
@@ -63,14 +63,14 @@ pub struct Adopted {
     pub again: Vec<String>,
 }
 
-impl Store {
+impl LegacyStore<'_> {
     /// Adopts entries of a list: a work list, or one of older programs. One step, which is logged.
-    pub async fn adopt(&self, list: &str, rules: AdoptionRules) -> Result<Adopted> {
-        let mut script = self.scripts.adopt.prepare_invoke();
+    pub async fn adopt(self, list: &str, rules: AdoptionRules) -> Result<Adopted> {
+        let mut script = self.store.scripts.adopt.prepare_invoke();
         script.key(list).arg(WINDOW).arg(kept(rules.retention));
         script.arg(u8::from(rules.requeue_by_push)).arg(millis(rules.requeue_after));
         let (jobs, removed, next, skipped, again): (u64, u64, u8, Vec<BytePair>, Vec<String>) =
-            self.invoke("adopting jobs that programs pushed", &script).await?;
+            self.store.invoke("adopting jobs that programs pushed", &script).await?;
         let next = match next {
             0 => AfterAdoption::Nothing,
             1 => AfterAdoption::More,
@@ -83,20 +83,25 @@ impl Store {
         if adopted.jobs > 0 {
             debug!(key = %list, jobs = adopted.jobs, "adopted jobs that programs pushed");
         }
-        self.skips.note(adopted.removed, &adopted.skipped);
+        self.store.skips.note(adopted.removed, &adopted.skipped);
         Ok(adopted)
     }
 
     /// Returns lists with entries to adopt: of known queues, of live actors and of older programs.
-    pub async fn unadopted(&self) -> Result<Vec<String>> {
-        self.run_script("looking for jobs that programs pushed", &self.scripts.unadopted, PER_LOOK)
+    pub async fn unadopted(self) -> Result<Vec<String>> {
+        self.store
+            .run_script(
+                "looking for jobs that programs pushed",
+                &self.store.scripts.unadopted,
+                PER_LOOK,
+            )
             .await
     }
 
     /// Notes which of these actors belong to foreign programs. Returns how many do.
-    pub async fn note_actors(&self, actors: &[ActorId]) -> Result<u64> {
+    pub async fn note_actors(self, actors: &[ActorId]) -> Result<u64> {
         let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
         let doing = "noting actors of foreign programs";
-        self.run_script(doing, &self.scripts.note_actors, names).await
+        self.store.run_script(doing, &self.store.scripts.note_actors, names).await
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::backoff::micros;
 use super::text::Legal;
-use super::{Result, Store, StoreError};
+use super::{BrokerStore, Result, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
@@ -27,7 +27,7 @@ pub struct MessageJob {
 }
 
 words! {
-    /// The result of [`Store::attach_repeat`].
+    /// The result of [`BrokerStore::attach_repeat`].
     Attached, "answer", "a word of amqp_attach.lua";
     /// It is answered with the job.
     Yes = "ok",
@@ -116,16 +116,12 @@ impl BrokerPresence {
     }
 }
 
-impl Store {
+impl BrokerStore<'_> {
     /// Takes up to `limit` ended jobs to answer. A job that is not answered within `lease` is taken again.
-    pub async fn take_amqp_ends(
-        &self,
-        scope: &str,
-        limit: usize,
-        lease: Duration,
-    ) -> Result<TakenEnds> {
+    pub async fn take_ends(self, scope: &str, limit: usize, lease: Duration) -> Result<TakenEnds> {
         let (doing, arguments) = ("taking ended jobs of messages", (scope, limit, micros(lease)));
-        let (till, Legal(ids)) = self.run_script(doing, &self.scripts.amqp_take, arguments).await?;
+        let (till, Legal(ids)) =
+            self.store.run_script(doing, &self.store.scripts.amqp_take, arguments).await?;
         Ok(TakenEnds { till, ids })
     }
 
@@ -134,8 +130,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; they are taken again after their lease.
-    pub async fn amqp_answered(
-        &self,
+    pub async fn answered(
+        self,
         scope: &str,
         taken: &TakenEnds,
         ids: &[JobId],
@@ -147,12 +143,15 @@ impl Store {
         let again = again.map_or("done".to_owned(), |wait| wait.as_micros().to_string());
         let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
         let (doing, arguments) = ("noting answered messages", (scope, &taken.till, again, ids));
-        self.run_script::<u64>(doing, &self.scripts.amqp_answered, arguments).await.map(drop)
+        self.store
+            .run_script::<u64>(doing, &self.store.scripts.amqp_answered, arguments)
+            .await
+            .map(drop)
     }
 
     /// Reads the end of a job that was a message; `None` if it is gone, was no message, or has not ended.
-    pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>> {
-        let (end, fields) = self.outcome_with(id, &["message", "exit_code"]).await?;
+    pub async fn message_end(self, id: &JobId) -> Result<Option<MessageEnd>> {
+        let (end, fields) = self.store.jobs().outcome_with(id, &["message", "exit_code"]).await?;
         let mut fields = fields.into_iter().map(|field| field.map(|bytes| text_of(&bytes)));
         let (message, exit_code) = (fields.next().flatten(), fields.next().flatten());
         let (is_finished, text) = match end {
@@ -170,45 +169,49 @@ impl Store {
     }
 
     /// Returns the list that has an entry while there is something to answer.
-    pub fn amqp_bell(&self, scope: &str) -> String {
-        self.keys.amqp_bell(scope)
+    pub fn bell(self, scope: &str) -> String {
+        self.store.keys.amqp_bell(scope)
     }
 
     /// Requests the shutdown of the brokers of a node, or of all nodes.
-    pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<()> {
+    pub async fn end(self, scope: &str, node: Option<&str>) -> Result<()> {
         let (doing, arguments) = ("telling brokers to end", (scope, node.unwrap_or("*")));
-        self.run_script::<String>(doing, &self.scripts.amqp_shutdown, arguments).await.map(drop)
+        self.store
+            .run_script::<String>(doing, &self.store.scripts.amqp_shutdown, arguments)
+            .await
+            .map(drop)
     }
 
     /// Returns when the brokers of a node, or of all, were last asked to end, in us of Redis's clock; else 0.
-    pub async fn brokers_ended_us(&self, scope: &str, node: Option<&str>) -> Result<i64> {
-        let (doing, key) = ("reading orders to brokers", self.keys.amqp_shutdown(scope));
-        let orders: BTreeMap<String, i64> = self.link.command(doing, "HGETALL", key).await?;
+    pub async fn ended_us(self, scope: &str, node: Option<&str>) -> Result<i64> {
+        let (doing, key) = ("reading orders to brokers", self.store.keys.amqp_shutdown(scope));
+        let orders: BTreeMap<String, i64> = self.store.link.command(doing, "HGETALL", key).await?;
         let own = orders.iter().filter(|(of, _)| *of == "*" || Some(of.as_str()) == node);
         Ok(own.map(|(_, at)| *at).max().unwrap_or(0))
     }
 
     /// Notes how many log events wait in the spool of a unit on a machine.
-    pub async fn note_spooled(&self, scope: &str, place: &str, number: u64) -> Result<()> {
+    pub async fn note_spooled(self, scope: &str, place: &str, number: u64) -> Result<()> {
         const DOING: &str = "noting the log events of a spool";
-        let key = self.keys.amqp_spool(scope);
+        let key = self.store.keys.amqp_spool(scope);
         if number == 0 {
-            return self.link.command(DOING, "HDEL", (&key, place)).await;
+            return self.store.link.command(DOING, "HDEL", (&key, place)).await;
         }
-        self.link.command::<()>(DOING, "HSET", (&key, place, number)).await?;
-        self.link.command(DOING, "EXPIRE", (&key, SPOOL_TTL.as_secs())).await
+        self.store.link.command::<()>(DOING, "HSET", (&key, place, number)).await?;
+        self.store.link.command(DOING, "EXPIRE", (&key, SPOOL_TTL.as_secs())).await
     }
 
     /// Returns how many log events wait in the spool of each unit, by `{unit}@{machine}`.
-    pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>> {
+    pub async fn spooled(self, scope: &str) -> Result<BTreeMap<String, u64>> {
         let doing = "reading the numbers of log events in spools";
-        self.link.command(doing, "HGETALL", self.keys.amqp_spool(scope)).await
+        self.store.link.command(doing, "HGETALL", self.store.keys.amqp_spool(scope)).await
     }
 
     /// Reads the job of a message; `None` if it does not exist.
-    pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>> {
+    pub async fn message_job(self, id: &JobId) -> Result<Option<MessageJob>> {
         let doing = "reading the job of a message";
-        let of = self.link.fields(doing, self.keys.job(id), &["status", "message"]).await?;
+        let of =
+            self.store.link.fields(doing, self.store.keys.job(id), &["status", "message"]).await?;
         let message = of.text("message").unwrap_or_default().to_owned();
         Ok(of.text("status").map(|status| MessageJob { status: status.to_owned(), message }))
     }
@@ -216,7 +219,7 @@ impl Store {
     /// Notes that a repeat of a message is to be answered with it, if its newest job has this status and
     /// the next attempt does not exist. `chain` names all attempts, `asked` is the repeat.
     pub async fn attach_repeat(
-        &self,
+        self,
         scope: &str,
         chain: &str,
         (job, status): (&JobId, &str),
@@ -226,41 +229,46 @@ impl Store {
         const DOING: &str = "noting a repeat of a message";
         let ids = (job.as_str(), status, next.as_str());
         let arguments = (scope, chain, ids, asked, REPEATS_MAX, REPEATS_TTL.as_secs());
-        let word: String = self.run_script(DOING, &self.scripts.amqp_attach, arguments).await?;
+        let word: String =
+            self.store.run_script(DOING, &self.store.scripts.amqp_attach, arguments).await?;
         StoreError::or_parsed(DOING, &word)
     }
 
     /// Returns the repeats of a message that wait for its answer.
-    pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>> {
-        let arguments = (self.keys.amqp_repeats(scope, chain), 0, -1);
-        self.link.command("reading the repeats of a message", "LRANGE", arguments).await
+    pub async fn repeats(self, scope: &str, chain: &str) -> Result<Vec<String>> {
+        let arguments = (self.store.keys.amqp_repeats(scope, chain), 0, -1);
+        self.store.link.command("reading the repeats of a message", "LRANGE", arguments).await
     }
 
     /// Forgets the repeats of a message, which were answered.
-    pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<()> {
-        let key = self.keys.amqp_repeats(scope, chain);
-        self.link.command("forgetting the repeats of a message", "DEL", key).await
+    pub async fn drop_repeats(self, scope: &str, chain: &str) -> Result<()> {
+        let key = self.store.keys.amqp_repeats(scope, chain);
+        self.store.link.command("forgetting the repeats of a message", "DEL", key).await
     }
 
     /// Notes the state of a broker, at the time of Redis.
-    pub async fn note_broker(&self, scope: &str, presence: &BrokerPresence) -> Result<()> {
+    pub async fn note(self, scope: &str, presence: &BrokerPresence) -> Result<()> {
         const DOING: &str = "noting the state of a broker";
         let document = serde_json::to_string(presence).unwrap_or_default();
         let arguments = (scope, presence.name(), document, KEPT.as_secs());
-        self.run_script::<u64>(DOING, &self.scripts.amqp_appear, arguments).await.map(drop)
+        self.store
+            .run_script::<u64>(DOING, &self.store.scripts.amqp_appear, arguments)
+            .await
+            .map(drop)
     }
 
     /// Forgets the state of a broker that ends in order.
-    pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<()> {
-        let arguments = (self.keys.amqp_brokers(scope), name);
-        self.link.command("forgetting the state of a broker", "HDEL", arguments).await
+    pub async fn forget(self, scope: &str, name: &str) -> Result<()> {
+        let arguments = (self.store.keys.amqp_brokers(scope), name);
+        self.store.link.command("forgetting the state of a broker", "HDEL", arguments).await
     }
 
     /// Returns the state of each broker of a scope, by name.
-    pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>> {
-        let (doing, key) = ("reading the state of brokers", self.keys.amqp_brokers(scope));
-        let found: BTreeMap<String, String> = self.link.command(doing, "HGETALL", key).await?;
-        let now_us = self.now().await?.as_microsecond();
+    pub async fn list(self, scope: &str) -> Result<Vec<BrokerPresence>> {
+        let (doing, key) = ("reading the state of brokers", self.store.keys.amqp_brokers(scope));
+        let found: BTreeMap<String, String> =
+            self.store.link.command(doing, "HGETALL", key).await?;
+        let now_us = self.store.now().await?.as_microsecond();
         let gone_us = i64::try_from(GONE_AFTER.as_micros()).unwrap_or(i64::MAX);
         let parsed = found.values().filter_map(|document| {
             let (at_us, document) = document.split_once(' ')?;

@@ -13,7 +13,7 @@ use super::batch_order::{links_of, order_of, ranks_of};
 use super::graphs::NewGraph;
 use super::portions::{LINK_WORK, portions};
 use super::submission::{ANY, Submitted, WithFields, graph_of, refused, standing, work};
-use super::{Result, Store, StoreError};
+use super::{BatchStore, Result, Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 /// The answer to the submission of an atomic batch.
@@ -49,17 +49,20 @@ const DEPENDENTS_FIELD_BYTES: usize = 32_768;
 
 impl Store {
     pub const WHOLE_MAX: usize = 20_000;
+
     /// The limit on prerequisites outside of the batch, for all its jobs together.
     pub const WHOLE_OTHERS_MAX: usize = 20_000;
+}
 
+impl BatchStore<'_> {
     /// Submits jobs, all or none, and makes them a graph if there is one. They may wait for each other, in any order, but
     /// not in a circle. The caller checks this, their bounds and script types, and that ids and unique keys differ.
     ///
     /// # Errors
     /// [`StoreError`], and then none was submitted. Only if the connection was lost they may have been: submitting them
     /// again returns [`Submitted::Exists`] for one of them.
-    pub async fn submit_atomic_batch(
-        &self,
+    pub async fn submit(
+        self,
         jobs: &[Job],
         graph: Option<&NewGraph>,
         retention: impl Into<Retention>,
@@ -83,7 +86,7 @@ impl Store {
 
     /// Stages jobs, with their places in the graph that they become. Returns the reason if the batch is refused.
     pub(super) async fn stage_all(
-        &self,
+        self,
         batch: &JobId,
         jobs: &[Job],
         is_graph: bool,
@@ -94,31 +97,31 @@ impl Store {
         let staged = order_of(&links).into_iter().map(|place| StagedJob {
             place,
             rank: ranks.as_ref().map(|ranks| ranks[place]),
-            job: self.fields_of(&jobs[place]),
+            job: self.store.jobs().fields_of(&jobs[place]),
             part: &parts[place],
         });
         self.stage(batch, &staged.collect::<Vec<_>>()).await
     }
 
     /// Submits the jobs of a batch whose submission is decided. Where a step fails, a supervisor makes the rest.
-    pub(super) async fn commit_all(&self, batch: &JobId, retention: &str) {
+    pub(super) async fn commit_all(self, batch: &JobId, retention: &str) {
         let batch = batch.as_str();
         while self.commit_step(batch, None, retention).await.is_ok_and(|left| left > 0) {}
     }
 
     /// Makes one step of a commit that its client may have left. Returns true if there was one.
-    pub async fn commit_left(&self, retention: impl Into<Retention>) -> Result<bool> {
+    pub async fn commit_left(self, retention: impl Into<Retention>) -> Result<bool> {
         Ok(self.commit_step("", None, &kept(retention)).await? > 0)
     }
 
     /// Makes all steps of the commits that were begun, so that all their jobs exist. Returns true if there was one.
-    pub async fn finish_commits(&self, retention: impl Into<Retention>) -> Result<bool> {
+    pub async fn finish(self, retention: impl Into<Retention>) -> Result<bool> {
         let retention = kept(retention);
-        let key = self.keys.committing();
+        let key = self.store.keys.committing();
         let mut was_any = false;
         loop {
             let left: u64 =
-                self.link.command("looking for unfinished batches", "LLEN", &key).await?;
+                self.store.link.command("looking for unfinished batches", "LLEN", &key).await?;
             if left == 0 {
                 return Ok(was_any);
             }
@@ -128,32 +131,32 @@ impl Store {
     }
 
     async fn commit_step(
-        &self,
+        self,
         batch: &str,
         begin: Option<(usize, Option<&NewGraph>)>,
         retention: &str,
     ) -> Result<i64> {
-        let mut commit = self.scripts.commit.prepare_invoke();
+        let mut commit = self.store.scripts.commit.prepare_invoke();
         let number = begin.map(|(number, _)| number.to_string()).unwrap_or_default();
         commit.arg(batch).arg(number).arg(retention);
         match begin.and_then(|(number, graph)| Some((number, graph?))) {
             Some((number, graph)) => graph.write(&mut commit, number),
             None => drop(commit.arg("")),
         }
-        self.invoke("submitting an atomic batch", &commit).await
+        self.store.invoke("submitting an atomic batch", &commit).await
     }
 
     /// Stages all jobs. Returns the reason if the batch is refused.
-    async fn stage(&self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<Option<BatchOutcome>> {
+    async fn stage(self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<Option<BatchOutcome>> {
         let mut before = 0;
         for portion in portions(jobs, StagedJob::work) {
-            let mut stage = self.scripts.stage.prepare_invoke();
+            let mut stage = self.store.scripts.stage.prepare_invoke();
             head(&mut stage, batch).arg(before).arg(portion.len());
             for job in portion {
                 job.stage(&mut stage);
             }
             let (place, code, detail): (i64, String, String) =
-                self.invoke_for_caller("staging jobs", None, stage).await?;
+                self.store.invoke_for_caller("staging jobs", None, stage).await?;
             if place == -1 {
                 return Ok(Some(BatchOutcome::TooSlow));
             }
@@ -182,15 +185,15 @@ impl Store {
 
     /// Stages the prerequisites outside of the batch beyond one call. Returns the first that does not exist.
     async fn stage_others(
-        &self,
+        self,
         batch: &JobId,
         StagedJob { job: (job, _), part, .. }: &StagedJob<'_>,
     ) -> Result<Option<String>> {
         for others in part.others.chunks(OTHERS_PER_CALL).skip(1) {
-            let mut stage = self.scripts.stage_others.prepare_invoke();
+            let mut stage = self.store.scripts.stage_others.prepare_invoke();
             head(&mut stage, batch).arg(job.id.as_str()).arg(others);
             let unknown: String =
-                self.invoke_for_caller("staging prerequisites", None, stage).await?;
+                self.store.invoke_for_caller("staging prerequisites", None, stage).await?;
             if !unknown.is_empty() {
                 return Ok(Some(unknown));
             }
@@ -200,7 +203,7 @@ impl Store {
 
     /// Deletes the staged keys of a refused batch; without this they would expire.
     pub(super) async fn drop_staged(
-        &self,
+        self,
         batch: &JobId,
         jobs: impl Iterator<Item = &JobId>,
     ) -> Result<()> {
@@ -208,9 +211,9 @@ impl Store {
         for some in jobs.collect::<Vec<_>>().chunks(JOBS_PER_CALL) {
             let mut unlink = redis::cmd("UNLINK");
             for id in some {
-                unlink.arg(&self.keys.staged_parts(batch, id));
+                unlink.arg(&self.store.keys.staged_parts(batch, id));
             }
-            self.link.query::<u64>("deleting staged jobs", &unlink).await?;
+            self.store.link.query::<u64>("deleting staged jobs", &unlink).await?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use tracing::warn;
 
 use super::attempts::kept;
 use super::portions::{JOB_WORK, portions};
-use super::{Result, Store, StoreError};
+use super::{AttemptStore, Result, StoreError};
 use crate::proto::job::{BootId, JobId, JobOutput, ReplyFormat, Retention};
 use crate::proto::message::Reply;
 use crate::proto::target::ScriptType;
@@ -47,7 +47,7 @@ pub enum Verdict {
 #[derive(Debug, Clone)]
 pub struct AttemptEnd {
     pub id: JobId,
-    /// By [`Attempt::claimed_at`]: the attempt that ended, and no later one of the same boot.
+    /// By [`Attempt::claimed_at`](super::Attempt::claimed_at): the attempt that ended, and no later one of the same boot.
     pub claimed_at: u64,
     /// The script type of the actor, for a job that names none.
     pub script_type: ScriptType,
@@ -65,7 +65,7 @@ pub type Counts = Vec<(String, u64)>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
     Recorded,
-    /// It was recorded, and its reply waits for [`Store::push_replies`].
+    /// It was recorded, and its reply waits for [`JobStore::push_replies`](super::JobStore::push_replies).
     Held,
     /// It had been recorded before: the answer to an earlier call was lost, or that call arrived late.
     Before,
@@ -98,14 +98,14 @@ impl Verdict {
     }
 }
 
-impl Store {
+impl AttemptStore<'_> {
     /// Records how attempts ended, each only while the boot owns the job, in as many calls as their
     /// number and bytes need. Returns one answer for each, in order.
     ///
     /// # Errors
     /// [`StoreError`]; calling again with the same endings is safe.
     pub async fn finish(
-        &self,
+        self,
         boot: &BootId,
         retention: impl Into<Retention>,
         endings: &[AttemptEnd],
@@ -113,7 +113,9 @@ impl Store {
         let retention = kept(retention);
         let mut recorded = vec![None; endings.len()];
         let all = endings.iter().enumerate().map(|(place, ending)| {
-            let is_apart = ending.output().is_some_and(|output| self.is_apart(&ending.id, output));
+            let is_apart = ending
+                .output()
+                .is_some_and(|output| self.store.jobs().is_apart(&ending.id, output));
             UnsentEnd::new(place, Cow::Borrowed(ending), is_apart)
         });
         let mut left: Vec<UnsentEnd<'_>> = all.collect();
@@ -165,14 +167,14 @@ impl Store {
     /// if the script has to carry it: the access list of an older version does not permit the keys, or the
     /// memory of Redis is full, despite which the script may write.
     async fn stage_output(
-        &self,
+        self,
         boot: &BootId,
         ending: &AttemptEnd,
         reply: Option<ReplyFormat>,
     ) -> Result<bool> {
         let Some(output) = ending.output() else { return Ok(false) };
         let attempt = (&ending.id, boot, ending.claimed_at);
-        match self.stage_apart(attempt, output, reply).await {
+        match self.store.jobs().stage_apart(attempt, output, reply).await {
             Ok(()) => Ok(true),
             Err(StoreError::NotPermitted { .. } | StoreError::Failed { .. }) => Ok(false),
             Err(error) if error.is_memory_full() => Ok(false),
@@ -181,14 +183,14 @@ impl Store {
     }
 
     async fn finish_portion(
-        &self,
+        self,
         boot: &BootId,
         retention: &str,
         endings: &[UnsentEnd<'_>],
     ) -> Result<Vec<AnswerToEnd>> {
-        let mut script = self.scripts.finish.prepare_invoke();
+        let mut script = self.store.scripts.finish.prepare_invoke();
         script.arg(boot.as_str()).arg(retention).arg(endings.len());
-        script.arg(if self.confirms_all() { "hold" } else { "" });
+        script.arg(if self.store.acks().confirms_all() { "hold" } else { "" });
         for UnsentEnd { ending, reply, is_apart, .. } in endings {
             let (kind, text, exit_code, delay) = ending.verdict.parts();
             let (kind, text) = if *is_apart { ("apart", [].as_slice()) } else { (kind, text) };
@@ -207,13 +209,13 @@ impl Store {
                 script.arg(counter).arg(by);
             }
         }
-        let results: Vec<String> = self.invoke(DOING, &script).await?;
-        let rejected = |answer: &String| StoreError::in_answer(&self.address(), answer);
+        let results: Vec<String> = self.store.invoke(DOING, &script).await?;
+        let rejected = |answer: &String| StoreError::in_answer(&self.store.address(), answer);
         if let Some(error) = results.iter().find_map(rejected) {
             return Err(error);
         }
         if results.len() > endings.len() {
-            self.settle_some(retention).await?;
+            self.store.schedule().settle_some(retention).await?;
         }
         Ok(results
             .into_iter()
@@ -226,7 +228,9 @@ impl Store {
                 "stage" => AnswerToEnd::Stage(None),
                 "stage json" => AnswerToEnd::Stage(Some(ReplyFormat::Json)),
                 "stage plain" => AnswerToEnd::Stage(Some(ReplyFormat::Plain)),
-                _ => AnswerToEnd::Known(Recorded::Failed(self.scripts.finish.with_files(&result))),
+                _ => AnswerToEnd::Known(Recorded::Failed(
+                    self.store.scripts.finish.with_files(&result),
+                )),
             })
             .collect())
     }

@@ -5,7 +5,7 @@ use redis::Value;
 
 pub(super) use super::backoff::millis;
 use super::text::{BytePair, lossy_pairs, read};
-use super::{ClaimLimits, Result, Store, StoreError};
+use super::{AttemptStore, ClaimLimits, Result, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
@@ -42,7 +42,7 @@ pub struct Claimed {
     pub none_ahead: bool,
     /// True if the boot has lost its lease: it can never claim again.
     pub fenced: bool,
-    /// Lists with ids that programs have pushed: see [`Store::adopt`].
+    /// Lists with ids that programs have pushed: see [`LegacyStore::adopt`](super::LegacyStore::adopt).
     pub unadopted: Vec<String>,
 }
 
@@ -80,37 +80,32 @@ type ClaimAnswer = (Vec<ClaimedJob>, Vec<Value>, Vec<BytePair>, u8, u8, i64, Vec
 /// The fifth of these if Redis does not have the limits of the digest: nothing is claimed.
 const UNKNOWN_LIMITS: u8 = 2;
 
-impl Store {
+impl AttemptStore<'_> {
     /// Claims jobs for an actor in one round trip.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection the claim may have been made: see [`Store::running`].
-    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Claimed> {
+    /// [`StoreError`]. After a lost connection the claim may have been made: see [`AttemptStore::running`].
+    pub async fn claim(self, claim: &Claim<'_>) -> Result<Claimed> {
         let limits = claim.limits.of_actor(claim.actor);
         let answer = self.run_claim(claim, &limits.wide, &limits.digest).await?;
         let answer = if answer.4 == UNKNOWN_LIMITS {
             // A Redis without memory for them takes them with each claim.
-            drop(self.publish_limits(&limits).await);
+            drop(self.store.limits().publish(&limits).await);
             self.run_claim(claim, &limits.all, "").await?
         } else {
             answer
         };
         let claimed = self.read_claim(answer, claim.size_max_bytes);
         let claimed = claimed.ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
-        self.skips.note(claimed.skipped, &claimed.skipped_some);
+        self.store.skips.note(claimed.skipped, &claimed.skipped_some);
         // A Redis that rejects every write has let the script take nothing from any list.
         let rejected =
-            |(_, reason): &(String, String)| StoreError::in_answer(&self.address(), reason);
+            |(_, reason): &(String, String)| StoreError::in_answer(&self.store.address(), reason);
         claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
     }
 
-    async fn run_claim(
-        &self,
-        claim: &Claim<'_>,
-        limits: &str,
-        digest: &str,
-    ) -> Result<ClaimAnswer> {
-        let mut script = self.scripts.claim.prepare_invoke();
+    async fn run_claim(self, claim: &Claim<'_>, limits: &str, digest: &str) -> Result<ClaimAnswer> {
+        let mut script = self.store.scripts.claim.prepare_invoke();
         for list in claim.lists {
             script.key(list);
         }
@@ -123,10 +118,10 @@ impl Store {
             .arg(claim.size_max_bytes)
             .arg(limits)
             .arg(digest);
-        self.invoke("claiming jobs", &script).await
+        self.store.invoke("claiming jobs", &script).await
     }
 
-    fn read_claim(&self, answer: ClaimAnswer, size_max_bytes: u64) -> Option<Claimed> {
+    fn read_claim(self, answer: ClaimAnswer, size_max_bytes: u64) -> Option<Claimed> {
         let (jobs, skipped, broken, more, fenced, at, unadopted) = answer;
         let at = Timestamp::from_microsecond(at).ok();
         let read_job = |job| self.read_attempt(job, at, size_max_bytes);
@@ -144,13 +139,13 @@ impl Store {
     }
 
     fn read_attempt(
-        &self,
+        self,
         (id, list, attempt, claimed_at, fields): ClaimedJob,
         at: Option<Timestamp>,
         size_max_bytes: u64,
     ) -> Option<Attempt> {
         let id: JobId = id.parse().ok()?;
-        let queue = self.keys.queue_of_work(&list)?;
+        let queue = self.store.keys.queue_of_work(&list)?;
         let job = if fields.is_empty() {
             let why = format!(
                 "is larger than {}, which job.script_size_max of this actor allows with all fields",
@@ -170,12 +165,12 @@ impl Store {
     /// Requeues jobs of a boot at the front of their queues, in order. Charges no attempt and no crash.
     /// Returns how many the boot still owned. Calling again is safe.
     pub async fn requeue(
-        &self,
+        self,
         boot: &BootId,
         retention: impl Into<Retention>,
         jobs: &[ReturnedAttempt],
     ) -> Result<u64> {
-        let mut script = self.scripts.requeue.prepare_invoke();
+        let mut script = self.store.scripts.requeue.prepare_invoke();
         script.arg(boot.as_str()).arg(kept(retention)).arg(jobs.len());
         for ReturnedAttempt { id, claimed_at, queue, has_begun, has_crashed } in jobs {
             let queue = queue.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -185,28 +180,30 @@ impl Store {
             };
             script.arg(id.as_str()).arg(queue).arg(claimed_at).arg(began);
         }
-        self.invoke("giving jobs back", &script).await
+        self.store.invoke("giving jobs back", &script).await
     }
 
     /// The jobs a boot owns, up to `limit`, each with the time of its claim. Jobs unknown to the owner
     /// come from a claim whose answer was lost.
-    pub async fn running(&self, boot: &BootId, limit: usize) -> Result<Vec<(JobId, u64)>> {
-        let arguments = (self.keys.running(boot), 0, limit.saturating_sub(1), "WITHSCORES");
+    pub async fn running(self, boot: &BootId, limit: usize) -> Result<Vec<(JobId, u64)>> {
+        let arguments = (self.store.keys.running(boot), 0, limit.saturating_sub(1), "WITHSCORES");
         let jobs: Vec<(String, u64)> =
-            self.link.command("reading the jobs of a boot", "ZRANGE", arguments).await?;
+            self.store.link.command("reading the jobs of a boot", "ZRANGE", arguments).await?;
         Ok(jobs.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, at))).collect())
     }
 
     /// Stores a state, as JSON, for the next attempt of a job; an empty one keeps none. Returns `false` if the boot
     /// does not own the job any more, or has claimed it again after `claimed_at`: nothing was written.
     pub async fn keep_state(
-        &self,
+        self,
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         state: &str,
     ) -> Result<bool> {
         let arguments = (boot.as_str(), id.as_str(), claimed_at, state);
-        self.run_script("keeping the state of a job", &self.scripts.keep_state, arguments).await
+        self.store
+            .run_script("keeping the state of a job", &self.store.scripts.keep_state, arguments)
+            .await
     }
 }
 

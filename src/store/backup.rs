@@ -8,7 +8,7 @@ use redis::Value;
 use super::cron_marks::CronEnds;
 use super::newest::whole;
 use super::text::{Legal, read};
-use super::{NotifySnapshot, Result, Store, StoreError};
+use super::{BackupStore, NotifySnapshot, Result, Store, StoreError};
 use crate::proto::backup::{
     Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy,
     NotifyCopy,
@@ -68,31 +68,31 @@ pub struct CopiedJob {
     pub log_until: Option<String>,
 }
 
-impl Store {
+impl BackupStore<'_> {
     /// Returns all indexes that name jobs, in the order of a job's life.
-    pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>> {
+    pub async fn indexes(self) -> Result<Vec<BackupIndex>> {
         let mut indexes = Vec::new();
         for status in JobStatus::ALL {
             if status == JobStatus::Dispatched {
-                for queue in self.backup_queues().await? {
+                for queue in self.queues().await? {
                     let of = |key, is_list| BackupIndex::new(key, Some(queue.clone()), is_list);
-                    indexes.push(of(self.keys.ready(&queue), false));
-                    indexes.push(of(self.keys.held(&queue), false));
-                    let lists = self.keys.work_as_read(&queue).into_iter();
+                    indexes.push(of(self.store.keys.ready(&queue), false));
+                    indexes.push(of(self.store.keys.held(&queue), false));
+                    let lists = self.store.keys.work_as_read(&queue).into_iter();
                     indexes.extend(lists.map(|list| of(list, true)));
                 }
                 continue;
             }
-            let keys = self.indexes(status, None).await?.into_iter();
+            let keys = self.store.jobs().indexes(status, None).await?.into_iter();
             indexes.extend(keys.map(|key| BackupIndex::new(key, None, false)));
         }
         Ok(indexes)
     }
 
     /// Returns the queues that may hold jobs, also those that only a foreign program may have pushed into.
-    async fn backup_queues(&self) -> Result<BTreeSet<Queue>> {
-        let mut queues: BTreeSet<Queue> = self.queues().await?.into_iter().collect();
-        for target in self.known_targets().await? {
+    async fn queues(self) -> Result<BTreeSet<Queue>> {
+        let mut queues: BTreeSet<Queue> = self.store.jobs().queues().await?.into_iter().collect();
+        for target in self.store.queues().known_targets().await? {
             let of = |priority| Queue { target: target.clone(), priority };
             queues.extend(Priority::ALL.map(of));
         }
@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// Reads the next page of an index; an entry may come twice. An empty page is the end.
-    pub async fn backup_page(&self, index: &mut BackupIndex, limit: usize) -> Result<Vec<JobId>> {
+    pub async fn page(self, index: &mut BackupIndex, limit: usize) -> Result<Vec<JobId>> {
         let mut command = redis::cmd(if index.is_list { "LRANGE" } else { "ZRANGEBYSCORE" });
         command.arg(&index.key);
         if index.is_list {
@@ -112,7 +112,7 @@ impl Store {
         }
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().add_command(command);
-        let answer: Vec<Value> = self.link.pipeline(DOING, &pipeline).await?;
+        let answer: Vec<Value> = self.store.link.pipeline(DOING, &pipeline).await?;
         let answer = answer.into_iter().next();
         // A key of another type names no jobs.
         let entries: Vec<(Vec<u8>, f64)> = if index.is_list {
@@ -132,28 +132,21 @@ impl Store {
         Ok(entries.into_iter().filter_map(legal).collect())
     }
 
-    /// The maximum number of jobs of one call of [`Store::backup_jobs`], as each may be large.
-    pub const BACKUP_JOBS_MAX: usize = 16;
-
     /// Copies jobs that an index names, each in one step, all in one round trip. `None` for a job that
     /// does not exist any more.
     ///
     /// # Errors
     /// [`StoreError`]; [`StoreError::Failed`] if a hash is too large.
-    pub async fn backup_jobs(
-        &self,
-        ids: &[JobId],
-        index: &BackupIndex,
-    ) -> Result<Vec<Option<CopiedJob>>> {
+    pub async fn jobs(self, ids: &[JobId], index: &BackupIndex) -> Result<Vec<Option<CopiedJob>>> {
         let queue = index.queue.as_ref().map(ToString::to_string).unwrap_or_default();
         let mut pipeline = redis::pipe();
-        pipeline.load_script(&self.scripts.backup_job).ignore();
+        pipeline.load_script(&self.store.scripts.backup_job).ignore();
         for id in ids {
-            let mut script = self.scripts.backup_job.prepare_invoke();
+            let mut script = self.store.scripts.backup_job.prepare_invoke();
             script.arg(id.as_str()).arg(&queue).arg(JOB_SIZE_MAX).arg(LOG_BYTES);
             pipeline.invoke_script(&script);
         }
-        let answers: Vec<Value> = self.link.pipeline(DOING, &pipeline).await?;
+        let answers: Vec<Value> = self.store.link.pipeline(DOING, &pipeline).await?;
         let copy = |(id, answer): (&JobId, Value)| match answer {
             Value::Array(parts) if parts.is_empty() => Ok(None),
             Value::Array(parts) => {
@@ -169,21 +162,21 @@ impl Store {
     }
 
     /// Copies further entries of a log, after one entry and up to another.
-    pub async fn backup_log(&self, id: &JobId, after: &str, until: &str) -> Result<LogCopy> {
-        let arguments = (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
-        let entries = log_entries(self.link.command(DOING, "XRANGE", arguments).await?);
+    pub async fn log(self, id: &JobId, after: &str, until: &str) -> Result<LogCopy> {
+        let arguments = (self.store.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
+        let entries = log_entries(self.store.link.command(DOING, "XRANGE", arguments).await?);
         Ok(LogCopy { id: id.clone(), entries })
     }
 
     /// Copies the state of a periodic job; `None` if it has none.
-    pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>> {
+    pub async fn cron(self, name: &CronName) -> Result<Option<CronCopy>> {
         type Hash = Vec<(String, Vec<u8>)>;
-        let key = self.keys.cron(name);
+        let key = self.store.keys.cron(name);
         let mut pipeline = redis::pipe();
         pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
-        pipeline.cmd("HGETALL").arg(self.keys.cron_ended(name));
+        pipeline.cmd("HGETALL").arg(self.store.keys.cron_ended(name));
         let (fields, ttl, ends): (Hash, i64, Hash) =
-            self.read_at_once("backing up periodic jobs", &pipeline).await?;
+            self.store.read_at_once("backing up periodic jobs", &pipeline).await?;
         let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
         let copied = |hash: Hash| hash.into_iter().map(|(name, value)| (name, value.into()));
         let fields = copied(fields).collect();
@@ -192,18 +185,18 @@ impl Store {
     }
 
     /// Copies the starts under each limit that holds jobs.
-    pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>> {
+    pub async fn limits(self) -> Result<Vec<LimitCopy>> {
         const DOING: &str = "backing up limits";
         let names: Vec<String> =
-            self.link.command(DOING, "ZRANGE", (self.keys.limits(), 0, -1)).await?;
+            self.store.link.command(DOING, "ZRANGE", (self.store.keys.limits(), 0, -1)).await?;
         let mut limits = Vec::new();
         for name in names {
-            let key = self.keys.limit_starts(&name);
+            let key = self.store.keys.limit_starts(&name);
             let mut pipeline = redis::pipe();
             pipeline.cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES");
             pipeline.cmd("PTTL").arg(&key);
             let (starts, ttl): (Vec<(String, f64)>, i64) =
-                self.read_at_once(DOING, &pipeline).await?;
+                self.store.read_at_once(DOING, &pipeline).await?;
             let Ok(ttl_ms) = u64::try_from(ttl) else { continue };
             let starts = starts.into_iter().map(|(start, at)| (start, whole(at))).collect();
             limits.push(LimitCopy { name, starts, ttl_ms });
@@ -212,10 +205,10 @@ impl Store {
     }
 
     /// Copies the dead letters of each script type that has some.
-    pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>> {
-        let types = self.types().await?;
-        let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
-        let lists = self.link.each("backing up dead letters", &types, list).await?;
+    pub async fn dead(self) -> Result<Vec<DeadCopy>> {
+        let types = self.store.jobs().types().await?;
+        let list = |of| ("LRANGE", (self.store.keys.dead(of), 0, -1));
+        let lists = self.store.link.each("backing up dead letters", &types, list).await?;
         let copy = |(script_type, list): (ScriptType, Option<Legal<JobId>>)| DeadCopy {
             script_type,
             ids: list.map(|Legal(ids)| ids).unwrap_or_default(),
@@ -225,33 +218,33 @@ impl Store {
     }
 
     /// Copies the names of the complete indexes on objects of a type.
-    pub async fn backup_object_indexes(
-        &self,
+    pub async fn object_indexes(
+        self,
         context: &Context,
         object_type: &ObjectType,
     ) -> Result<IndexesCopy> {
         let (doing, key) =
-            ("backing up indexes of objects", self.keys.object_indexes(context, object_type));
-        let states: Vec<(String, String)> = self.link.command(doing, "HGETALL", key).await?;
+            ("backing up indexes of objects", self.store.keys.object_indexes(context, object_type));
+        let states: Vec<(String, String)> = self.store.link.command(doing, "HGETALL", key).await?;
         let ready = states.into_iter().filter(|(_, state)| state == "ready");
         let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
         Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })
     }
 
     /// Copies a graph or batch without its jobs. `None` if it is gone.
-    pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>> {
-        let key = self.keys.graph(id);
+    pub async fn graph(self, id: &JobId) -> Result<Option<GraphCopy>> {
+        let key = self.store.keys.graph(id);
         let mut pipeline = redis::pipe();
         pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
         let (fields, ttl): (Vec<(String, Vec<u8>)>, i64) =
-            self.read_at_once(COPYING_GRAPHS, &pipeline).await?;
+            self.store.read_at_once(COPYING_GRAPHS, &pipeline).await?;
         let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
         let fields = fields.into_iter().map(|(name, value)| (name, value.into())).collect();
         Ok(Some(GraphCopy { id: id.clone(), fields, ttl_ms }))
     }
 
     /// Copies some jobs of a graph, those after a score; empty at the end.
-    pub async fn backup_graph_jobs(&self, id: &JobId, after: Option<u64>) -> Result<GraphJobsCopy> {
+    pub async fn graph_jobs(self, id: &JobId, after: Option<u64>) -> Result<GraphJobsCopy> {
         // In the order of a job's life, so that none is missed.
         const ORDER: [GraphJobOutcome; 4] = [
             GraphJobOutcome::Waiting,
@@ -259,28 +252,29 @@ impl Store {
             GraphJobOutcome::Failed,
             GraphJobOutcome::Cancelled,
         ];
-        let members = self.graph_members(id, &ORDER, after, Self::GRAPHS_PER_PAGE_MAX).await?;
+        let members =
+            self.store.graphs().members(id, &ORDER, after, Store::GRAPHS_PER_PAGE_MAX).await?;
         let jobs = members.into_iter().map(|member| (member.id, member.score)).collect();
         Ok(GraphJobsCopy { id: id.clone(), jobs })
     }
 
     /// Copies events of this shard that are in no message yet, oldest first, after `after`. Empty at the end.
-    pub async fn backup_events(
-        &self,
-        look: &NotifySnapshot,
-        after: Option<&str>,
-    ) -> Result<NotifyCopy> {
-        let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
-        let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
+    pub async fn events(self, look: &NotifySnapshot, after: Option<&str>) -> Result<NotifyCopy> {
+        let from =
+            after.map_or_else(|| look.unread_of(self.store.shard), |after| format!("({after}"));
+        let arguments = (self.store.keys.notify_events(), from, "+", "COUNT", EVENTS);
         let events =
-            log_entries(self.link.command(COPYING_NOTIFICATIONS, "XRANGE", arguments).await?);
+            log_entries(self.store.link.command(COPYING_NOTIFICATIONS, "XRANGE", arguments).await?);
         Ok(NotifyCopy { events, ..NotifyCopy::default() })
     }
 
     /// Copies the names of jobs of this shard of which the last one failed.
-    pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>> {
-        let all: Vec<(Vec<u8>, Vec<u8>)> =
-            self.link.command(COPYING_NOTIFICATIONS, "HGETALL", self.keys.notify_failing()).await?;
+    pub async fn failing(self) -> Result<Vec<NotifyCopy>> {
+        let all: Vec<(Vec<u8>, Vec<u8>)> = self
+            .store
+            .link
+            .command(COPYING_NOTIFICATIONS, "HGETALL", self.store.keys.notify_failing())
+            .await?;
         let all: Vec<(Bytes, Bytes)> =
             all.into_iter().map(|(name, at)| (name.into(), at.into())).collect();
         let copy = |failing: &[(Bytes, Bytes)]| NotifyCopy {
@@ -291,12 +285,12 @@ impl Store {
     }
 
     /// Copies the undelivered messages, which are on the home shard.
-    pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>> {
+    pub async fn messages(self) -> Result<Vec<NotifyCopy>> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("HGETALL").arg(self.keys.notify_messages());
-        pipeline.cmd("ZRANGE").arg(self.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
+        pipeline.cmd("HGETALL").arg(self.store.keys.notify_messages());
+        pipeline.cmd("ZRANGE").arg(self.store.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
         let (mut texts, due): (HashMap<String, Vec<u8>>, DueIds) =
-            self.read_at_once(COPYING_NOTIFICATIONS, &pipeline).await?;
+            self.store.read_at_once(COPYING_NOTIFICATIONS, &pipeline).await?;
         let read = |(id, due_us): (String, f64)| {
             let message: NotifyMessage = serde_json::from_slice(&texts.remove(&id)?).ok()?;
             let due = std::time::Duration::try_from_secs_f64(due_us / 1e6).unwrap_or_default();
@@ -309,6 +303,11 @@ impl Store {
         };
         Ok(messages.chunks(MESSAGES).map(copy).collect())
     }
+}
+
+impl Store {
+    /// The maximum number of jobs of one call of [`BackupStore::jobs`], as each may be large.
+    pub const BACKUP_JOBS_MAX: usize = 16;
 }
 
 /// Reads the answer of `backup_job.lua`.

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::listing::queue_of_fields;
-use super::{PresenceOf, Result, Store};
+use super::{JobStore, PresenceOf, Result};
 use crate::proto::job::{AskedWait, Job, JobId, JobStatus};
 use crate::proto::labels::Labels;
 use crate::proto::message::ActorState;
@@ -45,9 +45,9 @@ pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
     selector.mismatch(&labels)
 }
 
-impl Store {
+impl JobStore<'_> {
     /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if there is none.
-    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>> {
+    pub async fn blocker(self, id: &JobId) -> Result<Option<Blocker>> {
         const FIELDS: [&str; 9] = [
             "status",
             "held_by",
@@ -60,7 +60,7 @@ impl Store {
             "where",
         ];
         let doing = "reading the prerequisites of a job";
-        let of = self.link.fields(doing, self.keys.job(id), &FIELDS).await?;
+        let of = self.store.link.fields(doing, self.store.keys.job(id), &FIELDS).await?;
         match of.parsed("status") {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
@@ -75,12 +75,12 @@ impl Store {
             return Ok(Some(Blocker::Limit(limit.to_owned())));
         }
         let Some(queue) = queue_of_fields(|name| of.text(name)) else { return Ok(None) };
-        let pauses = self.pauses().await?;
+        let pauses = self.store.queues().pauses().await?;
         if pauses.covers(&queue) {
             let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
-        let mut actors = self.actors(Some(queue.target.script_type())).await?;
+        let mut actors = self.store.actors().list(Some(queue.target.script_type())).await?;
         let selector: Option<Selector> = of.parsed("where");
         let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
         actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
@@ -95,17 +95,18 @@ impl Store {
                 _ => Blocker::NoActor(queue),
             }));
         }
-        self.count_running(&mut actors).await?;
+        self.store.actors().count_running(&mut actors).await?;
         let tasks = actors.iter().map(|of| of.presence.tasks).sum();
         let running: usize = actors.iter().map(|of| of.presence.running).sum();
         Ok((running >= tasks).then_some(Blocker::Busy { queue, tasks }))
     }
 
     /// Returns why a job with this time is still scheduled, if the time has come.
-    async fn overdue_blocker(&self, run_at: Option<Timestamp>) -> Result<Option<Blocker>> {
-        let now = self.now().await?;
+    async fn overdue_blocker(self, run_at: Option<Timestamp>) -> Result<Option<Blocker>> {
+        let now = self.store.now().await?;
         let is_due = run_at.is_some_and(|time| time <= now);
-        Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))
+        Ok((is_due && self.store.supervisors().list().await?.is_empty())
+            .then_some(Blocker::NoSupervisor))
     }
 }
 
@@ -129,19 +130,20 @@ impl fmt::Display for QueuePlace {
     }
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Returns the place of a job that waits in its queue; `None` for any other, and for one that a limit holds. Jobs in
     /// other queues of the same actors are not counted.
-    pub async fn queue_place(&self, job: &Job) -> Result<Option<QueuePlace>> {
+    pub async fn queue_place(self, job: &Job) -> Result<Option<QueuePlace>> {
         const DOING: &str = "reading the place of a job in its queue";
         let queue = job.spec.queue().filter(|_| job.status == JobStatus::Dispatched);
         let Some(queue) = queue else { return Ok(None) };
-        let rank = (self.keys.ready(&queue), job.id.as_str());
-        let after: Option<u64> = self.link.command(DOING, "ZREVRANK", rank).await?;
+        let rank = (self.store.keys.ready(&queue), job.id.as_str());
+        let after: Option<u64> = self.store.link.command(DOING, "ZREVRANK", rank).await?;
         let Some(after) = after else { return Ok(None) };
         let priorities = Priority::ALL.into_iter().filter(|level| *level <= queue.priority);
-        let ready = |priority| ("ZCARD", self.keys.ready(&Queue { priority, ..queue.clone() }));
-        let numbers: Vec<Option<u64>> = self.link.each(DOING, priorities, ready).await?;
+        let ready =
+            |priority| ("ZCARD", self.store.keys.ready(&Queue { priority, ..queue.clone() }));
+        let numbers: Vec<Option<u64>> = self.store.link.each(DOING, priorities, ready).await?;
         let mut numbers: Vec<u64> = numbers.into_iter().flatten().collect();
         let waiting = numbers.pop().unwrap_or_default().max(after + 1);
         let (place, more_urgent) = (waiting - after, numbers.iter().sum());

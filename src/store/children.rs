@@ -1,7 +1,7 @@
 //! The requests of the script of a running job: jobs that it submits, and outputs of others.
 
 use super::submission::{Submitted, refused, submission, unawaited};
-use super::{JobSummary, NewGraph, Result, Store, StoreError};
+use super::{JobStore, JobSummary, NewGraph, Result, StoreError};
 use crate::proto::job::{
     ASKED_OUTPUT_BYTES_MAX, AskedOutput, BootId, ChildName, FoundOutput, GENERATIONS_MAX, Job,
     JobId, JobOutput, JobStatus, Retention, child_id,
@@ -28,10 +28,10 @@ pub enum ChildSubmitted {
     Refused(Submitted),
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Returns the jobs that the script of a job has submitted and that are still there; none if it is gone. A job that its
     /// hash names, and that names another parent or none, is none of them: a program wrote it there.
-    pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>> {
+    pub async fn children(self, id: &JobId) -> Result<Vec<JobId>> {
         let Some(Ok(job)) = self.job(id).await? else { return Ok(Vec::new()) };
         let named = self.summaries_with(job.children, &["parent"]).await?.into_iter().flatten();
         let is_own =
@@ -46,7 +46,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]. After a lost connection they may have been submitted: again says [`ChildSubmitted::Known`].
     pub async fn submit_children(
-        &self,
+        self,
         boot: &BootId,
         (parent, claimed_at): (&JobId, u64),
         (children, graph): (&[Job], Option<&NewGraph>),
@@ -54,7 +54,7 @@ impl Store {
         retention: impl Into<Retention>,
     ) -> Result<(ChildSubmitted, usize)> {
         const DOING: &str = "submitting children of a job";
-        let mut script = self.scripts.submit_children.prepare_invoke();
+        let mut script = self.store.scripts.submit_children.prepare_invoke();
         script.arg(boot.as_str()).arg(parent.as_str()).arg(claimed_at);
         script.arg(children_max).arg(GENERATIONS_MAX);
         let jobs: Vec<_> = children.iter().map(unawaited).collect();
@@ -63,7 +63,8 @@ impl Store {
             Some(graph) => graph.write(&mut script, 0),
             None => drop(script.arg("")),
         }
-        let (code, detail, number): (String, String, String) = self.invoke(DOING, &script).await?;
+        let (code, detail, number): (String, String, String) =
+            self.store.invoke(DOING, &script).await?;
         let done = match code.as_str() {
             "submitted" => ChildSubmitted::Accepted,
             "known" => ChildSubmitted::Known,
@@ -83,15 +84,15 @@ impl Store {
 
 const DOING: &str = "reading the output of a job for a script";
 
-impl Store {
+impl JobStore<'_> {
     /// Reads the output of a job for the script of another one that runs, and that may have it.
     pub async fn asked_output(
-        &self,
+        self,
         boot: &BootId,
         (job, claimed_at): (&Job, u64),
         asked: &AskedOutput,
     ) -> Result<FoundOutput> {
-        let mut script = self.scripts.asked_output.prepare_invoke();
+        let mut script = self.store.scripts.asked_output.prepare_invoke();
         script.arg(boot.as_str()).arg(job.id.as_str()).arg(claimed_at);
         script.arg(ASKED_OUTPUT_BYTES_MAX).arg(asked.as_str());
         script.arg(job.graph_id.as_ref().map_or("", JobId::as_str)).arg(&job.spec.caller_id);
@@ -101,7 +102,7 @@ impl Store {
             let is_awaited = job.spec.waits_for().any(|of| *of == id);
             script.arg(id.as_str()).arg(if is_awaited { "1" } else { "" });
         }
-        let mut answer: Vec<Vec<u8>> = self.invoke(DOING, &script).await?;
+        let mut answer: Vec<Vec<u8>> = self.store.invoke(DOING, &script).await?;
         let detail = answer.drain(2.min(answer.len())..).next().unwrap_or_default();
         let unexpected = || StoreError::unexpected(DOING);
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| unexpected());
@@ -126,11 +127,11 @@ impl Store {
     }
 
     /// Returns the jobs that a script may mean by a name: a prerequisite by its name in the graph, a job by its id, a child.
-    fn candidates(&self, job: &Job, asked: &AskedOutput) -> Vec<JobId> {
+    fn candidates(self, job: &Job, asked: &AskedOutput) -> Vec<JobId> {
         let mut given = job.spec.prerequisite_names.iter();
         let of_graph = given.find(|(name, _)| name.as_str() == asked.as_str());
         let awaited = of_graph.map(|(_, id)| id.clone()).into_iter();
-        let child = self.shard().id(&child_id(job, &ChildName::Named(asked.as_str())));
+        let child = self.store.shard().id(&child_id(job, &ChildName::Named(asked.as_str())));
         awaited.chain(asked.as_str().parse()).chain([child]).collect()
     }
 }

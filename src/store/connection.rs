@@ -252,7 +252,7 @@ impl Blocking {
         Self { server, connection: None, waker: Waker::default() }
     }
 
-    /// The handle that wakes a command blocking on this connection: see [`super::Store::wake`].
+    /// The handle that wakes a command blocking on this connection: see [`JobStore::wake`](super::JobStore::wake).
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }

@@ -10,7 +10,7 @@ use redis::ScriptInvocation;
 use super::backoff::micros;
 use super::submission::{submission, with_fields};
 use super::text::{HashFields, Legal};
-use super::{Result, Store, StoreError};
+use super::{CronStore, Result, StoreError};
 use crate::proto::cron::{ADDED_MAX, CronName, MissedFirings, OverdueTime};
 use crate::proto::graph::GraphState;
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
@@ -108,15 +108,16 @@ const ENDED_FIELDS: [&str; 7] = [
 
 const OF_CRON: [&str; 4] = ["missed", "id", "ran_id", "batch_id"];
 
-impl Store {
+impl<'a> CronStore<'a> {
     /// The time now, and the state of each name. A new name counts from now on.
-    pub async fn cron_state<'a>(
-        &self,
-        names: impl IntoIterator<Item = &'a CronName>,
+    pub async fn state<'n>(
+        self,
+        names: impl IntoIterator<Item = &'n CronName>,
     ) -> Result<(Timestamp, Vec<CronMark>)> {
         const DOING: &str = "looking at periodic jobs";
         let names: Vec<&str> = names.into_iter().map(CronName::as_str).collect();
-        let state: Vec<String> = self.run_script(DOING, &self.scripts.cron_state, names).await?;
+        let state: Vec<String> =
+            self.store.run_script(DOING, &self.store.scripts.cron_state, names).await?;
         let now =
             state.first().and_then(|us| moment(us)).ok_or_else(|| StoreError::unexpected(DOING))?;
         let mark = |of: &[String]| {
@@ -135,8 +136,8 @@ impl Store {
     }
 
     /// Notes from when on a periodic job is overdue. Returns false if the state that this follows from has changed.
-    pub async fn note_cron_overdue(
-        &self,
+    pub async fn note_overdue(
+        self,
         name: &CronName,
         from: Timestamp,
         overdue: OverdueTime,
@@ -144,12 +145,12 @@ impl Store {
         let overdue = (micros(overdue.twice), overdue.at.as_microsecond());
         let arguments = (name.as_str(), from.as_microsecond(), overdue);
         let doing = "noting when a periodic job is overdue";
-        self.run_script(doing, &self.scripts.cron_overdue, arguments).await
+        self.store.run_script(doing, &self.store.scripts.cron_overdue, arguments).await
     }
 
     /// Notes firings that were missed and are left out. Returns false if another supervisor has noted them.
-    pub async fn note_cron_missed(
-        &self,
+    pub async fn note_missed(
+        self,
         name: &CronName,
         last: Timestamp,
         missed: MissedFirings,
@@ -158,13 +159,13 @@ impl Store {
         let missed = (missed.latest.as_microsecond(), missed.number, more);
         let arguments = (name.as_str(), last.as_microsecond(), missed);
         let doing = "noting missed firings of a periodic job";
-        self.run_script(doing, &self.scripts.cron_missed, arguments).await
+        self.store.run_script(doing, &self.store.scripts.cron_missed, arguments).await
     }
 
     /// Submits the job of a periodic job for a time of the past, beside its schedule. `fired` is the id of the job
     /// of its firing, and whether a time for which it fired is left out.
     pub async fn backfill(
-        &self,
+        self,
         name: &CronName,
         due: Timestamp,
         fired: (&JobId, bool),
@@ -173,65 +174,66 @@ impl Store {
     ) -> Result<BackfilledJob> {
         let mut script = self.filling(name, due, fired);
         submission(&mut script, &[with_fields(job)], true, retention);
-        let (code, detail): (String, String) = self.invoke(FILLING, &script).await?;
+        let (code, detail): (String, String) = self.store.invoke(FILLING, &script).await?;
         backfilled(&code, detail)
     }
 
     /// Returns the call of a backfill without what it submits.
     pub(super) fn filling(
-        &self,
+        self,
         name: &CronName,
         due: Timestamp,
         (fired, only_missing): (&JobId, bool),
-    ) -> ScriptInvocation<'_> {
-        let mut script = self.scripts.backfill.prepare_invoke();
+    ) -> ScriptInvocation<'a> {
+        let mut script = self.store.scripts.backfill.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond());
         script.arg(if only_missing { "missing" } else { "" }).arg(fired.as_str());
         script
     }
 
     /// The ends of the jobs of a periodic job.
-    pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds> {
+    pub async fn ends(self, name: &CronName) -> Result<CronEnds> {
         let doing = "looking at the ends of a periodic job";
-        let read = self.fields_of_crons(doing, std::slice::from_ref(name)).await?;
+        let read = self.fields_of(doing, std::slice::from_ref(name)).await?;
         Ok(read.first().map(CronEnds::read).unwrap_or_default())
     }
 
     /// Returns the fields with the ends of periodic jobs, and those with what they fired last.
-    async fn fields_of_crons(
-        &self,
+    async fn fields_of(
+        self,
         doing: &'static str,
         names: &[CronName],
     ) -> Result<Vec<(HashFields, HashFields)>> {
         let mut pipeline = redis::pipe();
         for name in names {
-            pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
-            pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&OF_CRON);
+            pipeline.cmd("HMGET").arg(self.store.keys.cron_ended(name)).arg(&ENDED_FIELDS);
+            pipeline.cmd("HMGET").arg(self.store.keys.cron(name)).arg(&OF_CRON);
         }
-        let mut texts = self.link.pipeline::<Vec<_>>(doing, &pipeline).await?.into_iter();
+        let mut texts = self.store.link.pipeline::<Vec<_>>(doing, &pipeline).await?.into_iter();
         let mut next = |names| HashFields::of(names, texts.next());
         Ok(names.iter().map(|_| (next(&ENDED_FIELDS), next(&OF_CRON))).collect())
     }
 
     /// The periodic jobs that supervisors fire, or have fired, by name.
-    pub async fn fired_crons(&self) -> Result<Vec<FiredCron>> {
+    pub async fn fired(self) -> Result<Vec<FiredCron>> {
         const DOING: &str = "looking at the periodic jobs that are fired";
-        let arguments = (self.keys.cron_names(), 0, NAMES_MAX - 1);
-        let Legal::<CronName>(mut names) = self.link.command(DOING, "ZRANGE", arguments).await?;
+        let arguments = (self.store.keys.cron_names(), 0, NAMES_MAX - 1);
+        let Legal::<CronName>(mut names) =
+            self.store.link.command(DOING, "ZRANGE", arguments).await?;
         names.sort();
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let fields = self.fields_of_crons(DOING, &names).await?;
+        let fields = self.fields_of(DOING, &names).await?;
         let job = |of: &HashFields, name| of.parsed::<JobId>(name);
         let jobs = fields.iter().flat_map(|(_, of)| [job(of, "id"), job(of, "ran_id")]);
         let jobs: Vec<JobId> = jobs.flatten().collect();
-        let states = self.states(DOING, &jobs).await?;
+        let states = self.store.jobs().states(DOING, &jobs).await?;
         let started = jobs.into_iter().zip(states);
         let started = started.filter(|(_, state)| *state == Some(JobStatus::Started));
         let started = started.map(|(id, _)| id);
         let batches: Vec<JobId> = fields.iter().filter_map(|(_, of)| job(of, "batch_id")).collect();
-        let batches = self.read_graphs(&batches).await?.into_iter().flatten();
+        let batches = self.store.graphs().read(&batches).await?.into_iter().flatten();
         let runs = batches.filter(|batch| batch.counts.state() == GraphState::Running);
         let running: HashSet<JobId> = started.chain(runs.map(|batch| batch.id)).collect();
         let is_running = |of: &HashFields| {
@@ -293,17 +295,17 @@ words! {
     Full = "full",
 }
 
-impl Store {
+impl CronStore<'_> {
     /// The revision of the periodic jobs in Redis, which each change renews; none before the first.
-    pub async fn cron_revision(&self) -> Result<Option<String>> {
-        let arguments = (self.keys.cron_added(), REVISION);
-        self.link.command("looking at periodic jobs", "HGET", arguments).await
+    pub async fn revision(self) -> Result<Option<String>> {
+        let arguments = (self.store.keys.cron_added(), REVISION);
+        self.store.link.command("looking at periodic jobs", "HGET", arguments).await
     }
 
     /// The definitions of the periodic jobs in Redis, by name.
-    pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>> {
-        let (doing, key) = ("reading the periodic jobs in redis", self.keys.cron_added());
-        let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
+    pub async fn added(self) -> Result<Vec<(CronName, String)>> {
+        let (doing, key) = ("reading the periodic jobs in redis", self.store.keys.cron_added());
+        let all: Vec<(String, Vec<u8>)> = self.store.link.command(doing, "HGETALL", key).await?;
         let mut added: Vec<(CronName, String)> = all
             .into_iter()
             .filter_map(|(name, text)| Some((name.parse().ok()?, String::from_utf8(text).ok()?)))
@@ -313,7 +315,7 @@ impl Store {
         Ok(added)
     }
 
-    pub async fn edit_cron(&self, name: &CronName, edit: CronEdit<'_>) -> Result<CronEdited> {
+    pub async fn edit(self, name: &CronName, edit: CronEdit<'_>) -> Result<CronEdited> {
         const DOING: &str = "changing the periodic jobs in redis";
         let (action, before, after) = match edit {
             CronEdit::Add(after) => ("add", "", after),
@@ -322,7 +324,8 @@ impl Store {
             CronEdit::Delete => ("delete", "", ""),
         };
         let arguments = (action, name.as_str(), after, before, ADDED_MAX);
-        let word: String = self.run_script(DOING, &self.scripts.define_cron, arguments).await?;
+        let word: String =
+            self.store.run_script(DOING, &self.store.scripts.define_cron, arguments).await?;
         StoreError::or_parsed(DOING, &word)
     }
 }

@@ -6,7 +6,7 @@ use redis::ScriptInvocation;
 use super::attempts::kept;
 use super::cron_marks::{CronEnds, backfilled, moment};
 use super::submission::{submission, with_fields};
-use super::{BackfilledJob, BatchOutcome, NewGraph, Result, Store, StoreError};
+use super::{BackfilledJob, BatchOutcome, CronStore, NewGraph, Result, StoreError};
 use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 use crate::proto::word_table::words;
@@ -98,7 +98,7 @@ pub struct FiredBatch {
     pub note: String,
 }
 
-impl Store {
+impl<'a> CronStore<'a> {
     /// Fires a periodic job for the time it is due, unless that has been done. With [`CatchUp::All`], and
     /// unless [`Overlap::Allow`], a firing that was missed waits for the job of the last one. Or notes the reason why it has
     /// no job: it does not fire for this time again.
@@ -106,7 +106,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]. After a lost connection it may have fired: again says [`Fired::Past`].
     pub async fn fire(
-        &self,
+        self,
         name: &CronName,
         due: Timestamp,
         (overlap, catch_up): (Overlap, CatchUp),
@@ -120,19 +120,19 @@ impl Store {
         };
         let mut script = self.firing((name, due), (overlap, catch_up), (&job.id, why), retention);
         submission(&mut script, &[with_fields(job)], true, retention);
-        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        let (code, detail): (String, String) = self.store.invoke(DOING, &script).await?;
         fired(&code, &detail, DOING)
     }
 
     /// Returns the call of a firing without what it submits: with the id of that, or the reason why there is none.
     fn firing(
-        &self,
+        self,
         (name, due): (&CronName, Timestamp),
         (overlap, catch_up): (Overlap, CatchUp),
         (id, why): (&JobId, &str),
         retention: Retention,
-    ) -> ScriptInvocation<'_> {
-        let mut script = self.scripts.fire.prepare_invoke();
+    ) -> ScriptInvocation<'a> {
+        let mut script = self.store.scripts.fire.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
         let makes_up = overlap != Overlap::Allow && catch_up == CatchUp::All;
         let missed_us = if makes_up { MISSED_AFTER.as_micros() } else { 0 };
@@ -141,19 +141,14 @@ impl Store {
     }
 
     /// Enables or disables a periodic job; `by` is who asks. Returns false if it was so already.
-    pub async fn enable_periodic_job(
-        &self,
-        name: &CronName,
-        enabled: bool,
-        by: &str,
-    ) -> Result<bool> {
+    pub async fn enable(self, name: &CronName, enabled: bool, by: &str) -> Result<bool> {
         let by: String = by.chars().take(BY_CHARS_MAX).collect();
         let arguments = (name.as_str(), if enabled { "enable" } else { "disable" }, by);
         let doing = "enabling or disabling a periodic job";
-        self.run_script(doing, &self.scripts.enable_cron, arguments).await
+        self.store.run_script(doing, &self.store.scripts.enable_cron, arguments).await
     }
 
-    pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState> {
+    pub async fn get(self, name: &CronName) -> Result<PeriodicJobState> {
         const FIELDS: [&str; 9] = [
             "fired_us",
             "id",
@@ -166,21 +161,20 @@ impl Store {
             "batch_id",
         ];
         let doing = "looking at a periodic job";
-        let of = self.link.fields(doing, self.keys.cron(name), &FIELDS).await?;
+        let of = self.store.link.fields(doing, self.store.keys.cron(name), &FIELDS).await?;
         let ran_last = of.parsed::<i64>("ran_us") > of.parsed("fired_us");
         let (at, id) = if ran_last { ("ran_us", "ran_id") } else { ("fired_us", "id") };
         let disabled = of.text("disabled_at").map(|at| Disabled {
             at: at.to_owned(),
             by: of.text("disabled_by").unwrap_or_default().to_owned(),
         });
-        let mut state =
-            PeriodicJobState { last: None, disabled, ends: self.cron_ends(name).await? };
+        let mut state = PeriodicJobState { last: None, disabled, ends: self.ends(name).await? };
         if let (Some(due), Some(job)) = (of.text(at).and_then(moment), of.parsed::<JobId>(id)) {
             let is_batch = of.text(id) == of.text("batch_id");
             let status = if is_batch {
-                self.graph(&job).await?.map(|batch| batch.counts.state().as_str())
+                self.store.graphs().get(&job).await?.map(|batch| batch.counts.state().as_str())
             } else {
-                self.state(&job).await?.map(JobStatus::as_str)
+                self.store.jobs().state(&job).await?.map(JobStatus::as_str)
             };
             let number = |name| of.parsed(name).unwrap_or_default();
             let (fired, left_out) = (number("fired"), number("left_out"));
@@ -190,21 +184,21 @@ impl Store {
     }
 
     /// Notes a run of a periodic job beside its schedule, as a job or as a batch.
-    pub async fn note_cron_run(&self, name: &CronName, id: &JobId, is_batch: bool) -> Result<()> {
+    pub async fn note_run(self, name: &CronName, id: &JobId, is_batch: bool) -> Result<()> {
         let arguments = (name.as_str(), id.as_str(), if is_batch { "batch" } else { "" });
         let doing = "noting a run of a periodic job";
-        self.run_script::<u8>(doing, &self.scripts.cron_ran, arguments).await.map(drop)
+        self.store.run_script::<u8>(doing, &self.store.scripts.cron_ran, arguments).await.map(drop)
     }
 
     /// The latest firings of a periodic job, the newest first, each with the state of its job or batch if it is kept.
     pub async fn firings(
-        &self,
+        self,
         name: &CronName,
         most: usize,
     ) -> Result<Vec<(Firing, Option<&'static str>)>> {
         const DOING: &str = "reading the history of a periodic job";
         let history: Option<String> =
-            self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
+            self.store.link.command(DOING, "HGET", (self.store.keys.cron(name), "history")).await?;
         let mut history: Vec<Firing> =
             history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         history.truncate(most);
@@ -212,9 +206,9 @@ impl Store {
             let of_kind = history.iter().filter(move |firing| firing.batch == is_batch);
             of_kind.filter_map(|firing| firing.id.clone()).collect::<Vec<JobId>>()
         };
-        let batches = self.read_graphs(&ids(true)).await?.into_iter();
+        let batches = self.store.graphs().read(&ids(true)).await?.into_iter();
         let mut batches = batches.map(|batch| batch.map(|batch| batch.counts.state().as_str()));
-        let states = self.states(DOING, &ids(false)).await?.into_iter();
+        let states = self.store.jobs().states(DOING, &ids(false)).await?.into_iter();
         let mut states = states.map(|state| state.map(JobStatus::as_str));
         let firings = history.into_iter().map(|firing| {
             let state = match &firing.id {
@@ -227,10 +221,10 @@ impl Store {
         Ok(firings.collect())
     }
 
-    /// Fires a periodic job as [`Store::fire`] does, as a batch or graph: all of its jobs are submitted, or none. The error is
+    /// Fires a periodic job as [`CronStore::fire`] does, as a batch or graph: all of its jobs are submitted, or none. The error is
     /// the reason why it could not be staged, or its id is taken: nothing has happened.
     pub async fn fire_batch(
-        &self,
+        self,
         name: &CronName,
         due: Timestamp,
         rules: (Overlap, CatchUp),
@@ -245,9 +239,9 @@ impl Store {
         })
     }
 
-    /// Submits the graph of a periodic job for a past time, as [`Store::backfill`]. Errors as [`Store::fire_batch`].
+    /// Submits the graph of a periodic job for a past time, as [`CronStore::backfill`]. Errors as [`CronStore::fire_batch`].
     pub async fn backfill_graph(
-        &self,
+        self,
         name: &CronName,
         due: Timestamp,
         fired: (&JobId, bool),
@@ -263,31 +257,31 @@ impl Store {
 
     /// Stages the jobs of a batch, unless the call that would decide it says that it is not needed, and makes that call.
     async fn decide<'s>(
-        &'s self,
+        self,
         call: impl Fn() -> ScriptInvocation<'s>,
         FiredBatch { graph, jobs, note }: &FiredBatch,
         retention: Retention,
     ) -> Result<Result<(String, String), BatchOutcome>> {
         let mut ask = call();
         ask.arg("ask").arg(graph.id.as_str());
-        let (code, detail): (String, String) = self.invoke(FIRING_BATCH, &ask).await?;
+        let (code, detail): (String, String) = self.store.invoke(FIRING_BATCH, &ask).await?;
         if code != "stage" {
             return Ok(Ok((code, detail)));
         }
         let staged = JobId::random();
-        if let Some(refused) = self.stage_all(&staged, jobs, true).await? {
+        if let Some(refused) = self.store.batches().stage_all(&staged, jobs, true).await? {
             return Ok(Err(refused));
         }
         let mut script = call();
         script.arg("batch").arg(staged.as_str()).arg(jobs.len()).arg(note);
         graph.write(&mut script, jobs.len());
-        let (code, detail): (String, String) = self.invoke(FIRING_BATCH, &script).await?;
+        let (code, detail): (String, String) = self.store.invoke(FIRING_BATCH, &script).await?;
         if ["fired", "submitted"].contains(&code.as_str()) {
-            self.commit_all(&staged, &kept(retention)).await;
+            self.store.batches().commit_all(&staged, &kept(retention)).await;
             return Ok(Ok((code, detail)));
         }
         // Another supervisor has fired it meanwhile.
-        self.drop_staged(&staged, jobs.iter().map(|job| &job.id)).await?;
+        self.store.batches().drop_staged(&staged, jobs.iter().map(|job| &job.id)).await?;
         Ok(match code.as_str() {
             "expired" => Err(BatchOutcome::TooSlow),
             "taken" => Err(BatchOutcome::GraphExists),

@@ -2,7 +2,7 @@
 
 use super::submission::ANY;
 use super::text::{HashFields, Legal};
-use super::{Result, Store};
+use super::{JobStore, Result};
 use crate::proto::job::{JobId, JobStatus};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,21 +24,21 @@ pub struct JobDependents {
 const FIELDS: [&str; 7] =
     ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more", "graph_id"];
 
-impl Store {
+impl JobStore<'_> {
     /// Reads the prerequisites and dependents of jobs, in one round trip.
-    pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>> {
-        let fields = |id| ("HMGET", (self.keys.job(id), &FIELDS));
+    pub async fn dependents(self, ids: &[JobId]) -> Result<Vec<JobDependents>> {
+        let fields = |id| ("HMGET", (self.store.keys.job(id), &FIELDS));
         // A key of another type is no job.
-        let answers = self.link.each("reading the dependents of jobs", ids, fields).await?;
+        let answers = self.store.link.each("reading the dependents of jobs", ids, fields).await?;
         let read = |texts| JobDependents::read(&HashFields::of(&FIELDS, texts));
         Ok(answers.into_iter().map(read).collect())
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip.
-    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
-        let pending = |id| ("SMEMBERS", self.keys.pending(id));
+    pub async fn pending(self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
+        let pending = |id| ("SMEMBERS", self.store.keys.pending(id));
         let answers: Vec<Option<Vec<String>>> =
-            self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
+            self.store.link.each("reading the prerequisites of jobs", &ids, pending).await?;
         let sorted = |entries: Option<Vec<String>>| {
             let entries = entries.unwrap_or_default();
             let bare = entries.iter().map(|entry| entry.strip_prefix(ANY).unwrap_or(entry));
@@ -50,15 +50,10 @@ impl Store {
     }
 
     /// Some dependents of a job beyond those in its hash: so many behind a number of them.
-    pub async fn more_dependents(
-        &self,
-        id: &JobId,
-        skip: usize,
-        most: usize,
-    ) -> Result<Vec<JobId>> {
-        let arguments = (self.keys.dependents(id), skip, skip + most - 1);
+    pub async fn more_dependents(self, id: &JobId, skip: usize, most: usize) -> Result<Vec<JobId>> {
+        let arguments = (self.store.keys.dependents(id), skip, skip + most - 1);
         let Legal(ids) =
-            self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
+            self.store.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
         Ok(ids)
     }
 }

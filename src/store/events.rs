@@ -8,7 +8,7 @@ use redis::streams::{StreamId, StreamRangeReply};
 
 use super::connection::Blocking;
 use super::text::{stream_text, written_at};
-use super::{Result, Shards, Store};
+use super::{EventStore, Result, Shards};
 use crate::proto::shard::{Shard, ShardCount};
 
 /// A transition of a job.
@@ -80,10 +80,10 @@ impl Shards {
     /// shards, an event comes once the clock of each of them has passed it: none comes later that stands before it.
     pub async fn read_events(&self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
         if let [only] = self.all() {
-            return only.read_events(after, limit).await;
+            return only.events().read(after, limit).await;
         }
         let after = MergedPlace::read(after.unwrap_or_default());
-        let read = self.each(|store| store.events_in_order(after, limit)).await?;
+        let read = self.each(|store| store.events().events_in_order(after, limit)).await?;
         let complete = read.iter().map(|(_, until)| *until).min().unwrap_or(after);
         let mut events: Vec<(MergedPlace, JobEvent)> =
             read.into_iter().flat_map(|(events, _)| events).collect();
@@ -94,22 +94,22 @@ impl Shards {
     }
 }
 
-impl Store {
+impl EventStore<'_> {
     /// Reads events of this shard with their places among all, and the place before which there are no others.
     async fn events_in_order(
-        &self,
+        self,
         after: MergedPlace,
         limit: usize,
     ) -> Result<(Vec<(MergedPlace, JobEvent)>, MergedPlace)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
-        let read = pipeline.cmd("XRANGE").arg(self.keys.events());
-        read.arg(format!("({}", after.in_shard(self.shard))).arg("+").arg("COUNT").arg(limit);
+        let read = pipeline.cmd("XRANGE").arg(self.store.keys.events());
+        read.arg(format!("({}", after.in_shard(self.store.shard))).arg("+").arg("COUNT").arg(limit);
         let ((s, us), reply): ((u64, u64), StreamRangeReply) =
-            self.link.pipeline("reading events", &pipeline).await?;
+            self.store.link.pipeline("reading events", &pipeline).await?;
         let placed = |entry| {
             let event = event(entry);
-            let place = MergedPlace::of(&event.place, self.shard);
+            let place = MergedPlace::of(&event.place, self.store.shard);
             (place, JobEvent { place: place.to_string(), ..event })
         };
         let events: Vec<_> = reply.ids.into_iter().map(placed).collect();
@@ -119,23 +119,23 @@ impl Store {
     }
 
     /// Reads up to `limit` events after the place named, or from the first that is kept.
-    pub async fn read_events(&self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
+    pub async fn read(self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let arguments = (self.keys.events(), from, "+", "COUNT", limit);
+        let arguments = (self.store.keys.events(), from, "+", "COUNT", limit);
         let reply: StreamRangeReply =
-            self.link.command("reading events", "XRANGE", arguments).await?;
+            self.store.link.command("reading events", "XRANGE", arguments).await?;
         Ok(reply.ids.into_iter().map(event).collect())
     }
 
     /// Waits up to `timeout` for events after the place named, on a connection of its own.
-    pub async fn follow_events(
-        &self,
+    pub async fn follow(
+        self,
         connection: &mut Blocking,
         after: &str,
         timeout: Duration,
     ) -> Result<Vec<JobEvent>> {
         let entries =
-            connection.follow("following events", self.keys.events(), after, timeout).await?;
+            connection.follow("following events", self.store.keys.events(), after, timeout).await?;
         Ok(entries.into_iter().map(event).collect())
     }
 }

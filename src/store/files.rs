@@ -3,7 +3,7 @@
 use redis::{FromRedisValue, RedisResult, ScriptInvocation};
 
 use super::text::FieldPair;
-use super::{Result, Store};
+use super::{FileStore, Result};
 use crate::proto::job::{
     Artifact, BootId, ContentHash, FileBody, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES,
     file_names,
@@ -42,48 +42,51 @@ impl FileSide {
     }
 }
 
-impl Store {
+impl FileStore<'_> {
     /// Stores the files of a job to be submitted; else they go by themselves. Returns `false` if its id is taken.
-    pub async fn stage_files(&self, id: &JobId, files: &JobFiles) -> Result<bool> {
-        let mut script = self.scripts.stage_files.prepare_invoke();
-        script.arg(id.as_str()).arg(STAGED_S).arg(self.keys.contents());
+    pub async fn stage(self, id: &JobId, files: &JobFiles) -> Result<bool> {
+        let mut script = self.store.scripts.stage_files.prepare_invoke();
+        script.arg(id.as_str()).arg(STAGED_S).arg(self.store.keys.contents());
         for (name, content) in &files.inputs {
             add_field(&mut script, FileSide::Input.field(name.as_str()), content);
         }
         if let Some(content) = &files.stdin {
             add_field(&mut script, STDIN.to_owned(), content);
         }
-        let answer: String = self.invoke("storing the files of a job", &script).await?;
+        let answer: String = self.store.invoke("storing the files of a job", &script).await?;
         Ok(answer == "ok")
     }
 
     /// Removes the files of a job that was not accepted.
-    pub async fn drop_files(&self, id: &JobId) -> Result<()> {
-        self.link.command("removing the files of a job", "DEL", self.keys.files(id)).await
+    pub async fn drop(self, id: &JobId) -> Result<()> {
+        self.store
+            .link
+            .command("removing the files of a job", "DEL", self.store.keys.files(id))
+            .await
     }
 
     /// Replaces the files that earlier attempts of a job left by the files of this one, while the boot
     /// runs it since the claim at this time. Returns `false` if it no longer does: nothing was written.
     /// Calling again is safe.
-    pub async fn keep_files(
-        &self,
+    pub async fn keep(
+        self,
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         files: &NamedFiles,
     ) -> Result<bool> {
-        let mut script = self.scripts.keep_files.prepare_invoke();
+        let mut script = self.store.scripts.keep_files.prepare_invoke();
         script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(KEPT_S);
-        script.arg(self.keys.contents());
+        script.arg(self.store.keys.contents());
         for (name, content) in files {
             add_field(&mut script, FileSide::Output.field(name.as_str()), content);
         }
-        let answer: String = self.invoke("keeping the files of a job", &script).await?;
+        let answer: String = self.store.invoke("keeping the files of a job", &script).await?;
         Ok(answer == "ok")
     }
 
     /// Reads files of a job; `None` for a missing file.
-    pub async fn read_files(
-        &self,
+    pub async fn read(
+        self,
         id: &JobId,
         side: FileSide,
         names: &[FileName],
@@ -92,18 +95,19 @@ impl Store {
     }
 
     /// Reads the standard input that a submitter gave a job.
-    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<FileBody>> {
+    pub async fn read_stdin(self, id: &JobId) -> Result<Option<FileBody>> {
         Ok(self.read_fields(id, vec![STDIN.to_owned()]).await?.pop().flatten())
     }
 
-    async fn read_fields(&self, id: &JobId, fields: Vec<String>) -> Result<Vec<Option<FileBody>>> {
+    async fn read_fields(self, id: &JobId, fields: Vec<String>) -> Result<Vec<Option<FileBody>>> {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
         let fields: Vec<(String, String)> =
             fields.into_iter().map(|field| (format!("{ELSEWHERE}{field}"), field)).collect();
-        let (doing, arguments) = ("reading the files of a job", (self.keys.files(id), fields));
-        let read: Vec<FieldPair> = self.link.command(doing, "HMGET", arguments).await?;
+        let (doing, arguments) =
+            ("reading the files of a job", (self.store.keys.files(id), fields));
+        let read: Vec<FieldPair> = self.store.link.command(doing, "HMGET", arguments).await?;
         let body = |(elsewhere, bytes): FieldPair| match elsewhere {
             Some(text) => Artifact::parse(&text).map(FileBody::Artifact),
             None => bytes.map(FileBody::Bytes),
@@ -112,25 +116,29 @@ impl Store {
     }
 
     /// Returns the names of the files that a job left.
-    pub async fn output_files(&self, id: &JobId) -> Result<Vec<FileName>> {
-        let arguments = (self.keys.job(id), OUTPUT_FILES);
-        let text: Option<Vec<u8>> =
-            self.link.command("reading the names of a job's files", "HGET", arguments).await?;
+    pub async fn output_files(self, id: &JobId) -> Result<Vec<FileName>> {
+        let arguments = (self.store.keys.job(id), OUTPUT_FILES);
+        let text: Option<Vec<u8>> = self
+            .store
+            .link
+            .command("reading the names of a job's files", "HGET", arguments)
+            .await?;
         Ok(file_names(&String::from_utf8_lossy(&text.unwrap_or_default())))
     }
 
     /// Returns the sizes of files of a job, 0 for a missing file.
-    pub async fn file_sizes(&self, id: &JobId, files: &[(FileSide, String)]) -> Result<Vec<u64>> {
+    pub async fn sizes(self, id: &JobId, files: &[(FileSide, String)]) -> Result<Vec<u64>> {
         if files.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipeline = redis::pipe();
         for (side, name) in files {
             let field = side.field(name);
-            pipeline.cmd("HSTRLEN").arg(self.keys.files(id)).arg(&field);
-            pipeline.cmd("HGET").arg(self.keys.files(id)).arg(format!("{ELSEWHERE}{field}"));
+            pipeline.cmd("HSTRLEN").arg(self.store.keys.files(id)).arg(&field);
+            pipeline.cmd("HGET").arg(self.store.keys.files(id)).arg(format!("{ELSEWHERE}{field}"));
         }
         let answers: Vec<RedisResult<redis::Value>> = self
+            .store
             .link
             .pipeline("reading the sizes of a job's files", pipeline.ignore_errors())
             .await?;
@@ -140,14 +148,14 @@ impl Store {
     /// Says which contents of the folder no job names any more. `retention_s` is the time that files stay
     /// after the end of their job; 0 for as long as the job.
     pub async fn unused_contents<'a>(
-        &self,
+        self,
         hashes: impl Iterator<Item = &'a ContentHash>,
         retention_s: u64,
     ) -> Result<Vec<bool>> {
         let hashes: Vec<&str> = hashes.map(ContentHash::as_str).collect();
         let doing = "looking for files that no job names";
-        let arguments = (self.keys.contents(), retention_s, hashes);
-        self.run_script(doing, &self.scripts.unused_contents, arguments).await
+        let arguments = (self.store.keys.contents(), retention_s, hashes);
+        self.store.run_script(doing, &self.store.scripts.unused_contents, arguments).await
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use redis::{ScriptInvocation, Value};
 use serde_json::json;
 
-use super::newest;
 use super::submission::{fields_of_submitter, named_target};
 use super::text::{StoredText, read};
+use super::{GraphStore, newest};
 use super::{Result, Shards, Store, StoreError};
 use crate::proto::cron::CronName;
 use crate::proto::every::Every;
@@ -129,120 +129,129 @@ impl GraphMember {
 impl Store {
     /// The largest page of graphs, or of the jobs of one.
     pub const GRAPHS_PER_PAGE_MAX: usize = 1000;
+
     /// The maximum number of jobs of one batch that is not atomic.
     pub const BATCH_JOBS_MAX: u64 = 100_000;
+}
 
+impl GraphStore<'_> {
     /// Stores a batch; jobs are added to it as they are submitted. Returns false if its id is taken.
-    pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool> {
-        let mut script = self.scripts.open_graph.prepare_invoke();
+    pub async fn open(self, batch: &NewGraph) -> Result<bool> {
+        let mut script = self.store.scripts.open_graph.prepare_invoke();
         batch.write(&mut script, 0);
         if batch.needs_close() {
             script.arg("open").arg("1");
         }
-        if let Some(opening) = &self.rights.opening {
+        if let Some(opening) = &self.store.rights.opening {
             script.arg("opening").arg(opening);
         }
-        Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
+        Ok(self.store.invoke::<u8>("storing a batch", &script).await? == 1)
     }
 
     /// Returns the number of jobs of a batch that was opened [`Store::adding_to`] this; `None` if it is closed or gone.
-    pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>> {
-        let arguments = (id.as_str(), self.rights.opening.as_deref().unwrap_or_default());
-        let jobs: i64 =
-            self.run_script("joining a batch", &self.scripts.join_batch, arguments).await?;
+    pub async fn join(self, id: &JobId) -> Result<Option<u64>> {
+        let arguments = (id.as_str(), self.store.rights.opening.as_deref().unwrap_or_default());
+        let jobs: i64 = self
+            .store
+            .run_script("joining a batch", &self.store.scripts.join_batch, arguments)
+            .await?;
         Ok(u64::try_from(jobs).ok())
     }
 
     /// Notes that a batch has all its jobs. If they have ended, this is its end. Calling again is safe.
-    pub async fn close_batch(&self, id: &JobId, retention: impl Into<Retention>) -> Result<()> {
-        if self.run_script("closing a batch", &self.scripts.close_batch, id.as_str()).await? {
+    pub async fn close(self, id: &JobId, retention: impl Into<Retention>) -> Result<()> {
+        if self
+            .store
+            .run_script("closing a batch", &self.store.scripts.close_batch, id.as_str())
+            .await?
+        {
             // The batch is closed, also if this fails: supervisors settle as well.
-            let _ = self.settle(retention).await;
+            let _ = self.store.schedule().settle(retention).await;
         }
         Ok(())
     }
 
     /// Changes the window of a graph or batch. Returns false if the caller may change none. Calling again is safe.
-    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool> {
+    pub async fn edit(self, id: &JobId, window: GraphWindow) -> Result<bool> {
         let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
         let bounds = ["at_a_time", "stop_after", "pause_after"].map(text);
         let bounds = bounds.map(Option::unwrap_or_default);
         let pause = pause_ms(window).map(|ms| ms.to_string()).unwrap_or_default();
         let (doing, arguments) = ("changing a graph", (id.as_str(), &bounds, pause));
-        self.run_for_caller(doing, None, &self.scripts.edit_graph, arguments).await
+        self.store.run_for_caller(doing, None, &self.store.scripts.edit_graph, arguments).await
     }
 
     /// Ends the pause of a graph or batch, also one that is to come. `None` if there is none that the caller may change,
     /// false if it has no pause. Calling again is safe.
-    pub async fn end_pause(&self, id: &JobId) -> Result<Option<bool>> {
-        let (script, arguments) = (&self.scripts.edit_graph, (id.as_str(), "", "", "go", ""));
+    pub async fn end_pause(self, id: &JobId) -> Result<Option<bool>> {
+        let (script, arguments) = (&self.store.scripts.edit_graph, (id.as_str(), "", "", "go", ""));
         let ended: u8 =
-            self.run_for_caller("telling a graph to go on", None, script, arguments).await?;
+            self.store.run_for_caller("telling a graph to go on", None, script, arguments).await?;
         Ok((ended != 0).then_some(ended == 1))
     }
 
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.
-    pub async fn drop_graph(&self, id: &JobId) -> Result<bool> {
+    pub async fn drop(self, id: &JobId) -> Result<bool> {
         self.drop_parts(id, "").await
     }
 
     /// Takes the callbacks and notifications of a graph or batch away.
-    pub async fn drop_callbacks(&self, id: &JobId) -> Result<()> {
+    pub async fn drop_callbacks(self, id: &JobId) -> Result<()> {
         self.drop_parts(id, "callbacks").await.map(drop)
     }
 
-    async fn drop_parts(&self, id: &JobId, what: &str) -> Result<bool> {
+    async fn drop_parts(self, id: &JobId, what: &str) -> Result<bool> {
         let (doing, arguments) = ("deleting a graph", (id.as_str(), what));
-        self.run_for_caller(doing, None, &self.scripts.drop_graph, arguments).await
+        self.store.run_for_caller(doing, None, &self.store.scripts.drop_graph, arguments).await
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.
-    pub async fn graph(&self, id: &JobId) -> Result<Option<GraphInfo>> {
-        Ok(self.read_graphs(std::slice::from_ref(id)).await?.pop().flatten())
+    pub async fn get(self, id: &JobId) -> Result<Option<GraphInfo>> {
+        Ok(self.read(std::slice::from_ref(id)).await?.pop().flatten())
     }
 
     /// Lists graphs and batches, the newest first, with their counts.
-    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
-        Shards::from(self.clone()).graphs(limit, after).await
+    pub async fn list(self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
+        Shards::from(self.store.clone()).graphs(limit, after).await
     }
 
-    pub(super) async fn graph_entries(
-        &self,
+    pub(super) async fn entries(
+        self,
         limit: usize,
         after: Option<u64>,
     ) -> Result<Vec<(JobId, u64)>> {
         let before = after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}"));
-        let arguments = (self.keys.graphs(), before, "-inf", "WITHSCORES", "LIMIT", 0, limit);
+        let arguments = (self.store.keys.graphs(), before, "-inf", "WITHSCORES", "LIMIT", 0, limit);
         let entries: Vec<(StoredText, f64)> =
-            self.link.command("listing graphs", "ZREVRANGEBYSCORE", arguments).await?;
+            self.store.link.command("listing graphs", "ZREVRANGEBYSCORE", arguments).await?;
         Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
     }
 
-    pub(super) async fn forget_graphs(&self, expired: &[&JobId]) -> Result<()> {
+    pub(super) async fn forget(self, expired: &[&JobId]) -> Result<()> {
         if expired.is_empty() {
             return Ok(());
         }
         let expired: Vec<&str> = expired.iter().map(|id| id.as_str()).collect();
-        let arguments = (self.keys.graphs(), expired);
-        self.link.command::<u64>("removing expired graphs", "ZREM", arguments).await.map(drop)
+        let arguments = (self.store.keys.graphs(), expired);
+        self.store.link.command::<u64>("removing expired graphs", "ZREM", arguments).await.map(drop)
     }
 
-    pub(super) async fn read_graphs(&self, ids: &[JobId]) -> Result<Vec<Option<GraphInfo>>> {
+    pub(super) async fn read(self, ids: &[JobId]) -> Result<Vec<Option<GraphInfo>>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipeline = redis::pipe();
         for id in ids {
-            pipeline.cmd("HMGET").arg(self.keys.graph(id)).arg(&GraphInfo::FIELDS);
+            pipeline.cmd("HMGET").arg(self.store.keys.graph(id)).arg(&GraphInfo::FIELDS);
             let ended =
                 [GraphJobOutcome::Finished, GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
             for outcome in ended {
                 let (first, last) = outcome.scores();
-                pipeline.cmd("ZCOUNT").arg(self.keys.graph_jobs(id)).arg(first).arg(last);
+                pipeline.cmd("ZCOUNT").arg(self.store.keys.graph_jobs(id)).arg(first).arg(last);
             }
         }
         pipeline.cmd("TIME");
-        let mut answers: Vec<Value> = self.link.pipeline(READING, &pipeline).await?;
+        let mut answers: Vec<Value> = self.store.link.pipeline(READING, &pipeline).await?;
         let unexpected = || StoreError::unexpected(READING);
         let (s, us): (i64, i64) = answers.pop().and_then(read).ok_or_else(unexpected)?;
         let now_us = s.saturating_mul(1_000_000).saturating_add(us);
@@ -257,14 +266,14 @@ impl Store {
     }
 
     /// Lists jobs of a graph by their outcomes, jobs of one outcome in the order of the graph.
-    pub async fn graph_members(
-        &self,
+    pub async fn members(
+        self,
         id: &JobId,
         outcomes: &[GraphJobOutcome],
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<GraphMember>> {
-        let limit = limit.clamp(1, Self::GRAPHS_PER_PAGE_MAX);
+        let limit = limit.clamp(1, Store::GRAPHS_PER_PAGE_MAX);
         let mut members: Vec<GraphMember> = Vec::new();
         let seen = after.and_then(GraphJobOutcome::of_score);
         let mut is_behind = seen.is_none();
@@ -279,9 +288,9 @@ impl Store {
             let range = (from.unwrap_or_else(|| first.to_string()), last);
             let page = ("WITHSCORES", "LIMIT", 0, limit - members.len());
             let (doing, arguments) =
-                ("listing the jobs of a graph", (self.keys.graph_jobs(id), range, page));
+                ("listing the jobs of a graph", (self.store.keys.graph_jobs(id), range, page));
             let found: Vec<(StoredText, f64)> =
-                self.link.command(doing, "ZRANGEBYSCORE", arguments).await?;
+                self.store.link.command(doing, "ZRANGEBYSCORE", arguments).await?;
             members.extend(found.into_iter().filter_map(|(id, score)| {
                 Some(GraphMember { id: id.parse().ok()?, score: whole(score) })
             }));

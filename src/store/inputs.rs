@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use redis::Value;
 
 use super::outputs::READS_MAX;
-use super::{Result, Store, StoreError};
+use super::{JobStore, Result, StoreError};
 use crate::proto::job::{JobId, JobOutput};
 #[cfg(doc)]
 use crate::proto::job_rights::JobRights;
@@ -73,12 +73,12 @@ const GONE: i64 = -2;
 /// The same for a job that has not ended.
 const UNENDED: i64 = -3;
 
-impl Store {
+impl JobStore<'_> {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
     /// need. A job whose inputs exceed `bytes_max` or cannot be read gets an error of its own. Returns with
     /// them the prerequisites that left files, and those that are gone, each with the place of its job, and all names.
     pub async fn inputs(
-        &self,
+        self,
         prerequisites: &[AskedInputs],
         bytes_max: u64,
     ) -> Result<FoundInputs> {
@@ -92,14 +92,14 @@ impl Store {
             all.flat_map(|(job, of)| of.ids.iter().map(move |id| (job, id))).collect();
         while !left.is_empty() {
             let asked = left.len().min(IDS_PER_CALL);
-            let mut script = self.scripts.inputs.prepare_invoke();
+            let mut script = self.store.scripts.inputs.prepare_invoke();
             script.arg(bytes_max);
             for (job, id) in left.iter().take(asked) {
                 let AskedInputs { until, rights, .. } = &prerequisites[*job];
                 script.arg(id.as_str()).arg(until.map(|at| at.to_string()).unwrap_or_default());
                 script.arg(rights);
             }
-            let answers: Vec<(Value, u8, String)> = self.invoke(DOING, &script).await?;
+            let answers: Vec<(Value, u8, String)> = self.store.invoke(DOING, &script).await?;
             if answers.is_empty() || answers.len() > asked {
                 return Err(StoreError::unexpected(DOING));
             }
@@ -145,19 +145,19 @@ impl Store {
     }
 
     /// Reads the output of a job in pieces, until it has more than `bytes_max`. `None` if the job has none any more.
-    async fn output_in_pieces(&self, id: &JobId, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    async fn output_in_pieces(self, id: &JobId, bytes_max: u64) -> Result<Option<Vec<u8>>> {
         const DOING: &str = "reading a long output";
         let mut restarts = 0;
         let (mut output, mut of) = (Vec::new(), None);
         while restarts < READS_MAX {
             let arguments = (id.as_str(), output.len(), PIECE_BYTES);
             let answer: Vec<Vec<u8>> =
-                self.run_script(DOING, &self.scripts.output_piece, arguments).await?;
+                self.store.run_script(DOING, &self.store.scripts.output_piece, arguments).await?;
             let [piece, now] = match <[Vec<u8>; 2]>::try_from(answer) {
                 Ok(both) => both,
                 Err(nothing) if nothing.is_empty() => return Ok(None),
                 Err(_) => {
-                    let key = self.keys.output(id);
+                    let key = self.store.keys.output(id);
                     let reason = format!("key {key} is gone, though the job has not expired");
                     return Err(StoreError::failed(DOING, reason));
                 }
@@ -174,7 +174,7 @@ impl Store {
             }
         }
         let reason = format!("job {id} changes while it is read");
-        Err(StoreError::not_serving(&self.address(), reason))
+        Err(StoreError::not_serving(&self.store.address(), reason))
     }
 }
 

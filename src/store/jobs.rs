@@ -10,7 +10,7 @@ use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
 use super::submission::{
     Submitted, WithFields, refused, replaces, submission, unawaited, with_fields, work,
 };
-use super::{BatchOutcome, Result, Store, StoreError, TOO_SLOW};
+use super::{BatchOutcome, JobStore, Result, StoreError, TOO_SLOW};
 use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::{Group, Priority};
 use crate::proto::word_table::words;
@@ -58,7 +58,7 @@ words! {
     Missing = "missing",
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Stores jobs and, if `start`, dispatches them, in as many calls as their number and bytes
     /// need, each atomic. Every job must name its script type.
     ///
@@ -66,7 +66,7 @@ impl Store {
     /// [`StoreError`]; the jobs of the calls before it are stored. After a lost connection the jobs of
     /// the last call may be: submitting them again returns [`Submitted::Exists`].
     pub async fn submit(
-        &self,
+        self,
         jobs: &[Job],
         start: bool,
         retention: impl Into<Retention>,
@@ -88,11 +88,12 @@ impl Store {
             // A job that may replace another goes alone.
             for part in portion.chunk_by(|a, b| !replaces(a) && !replaces(b)) {
                 let replaces = part.iter().any(replaces);
-                let script = if replaces { &self.scripts.replace } else { &self.scripts.submit };
+                let script =
+                    if replaces { &self.store.scripts.replace } else { &self.store.scripts.submit };
                 let mut script = script.prepare_invoke();
                 submission(&mut script, part, start, retention);
                 let results: Vec<(String, String)> =
-                    self.invoke_for_caller(DOING, None, script).await?;
+                    self.store.invoke_for_caller(DOING, None, script).await?;
                 submitted.extend(results.into_iter().filter_map(
                     |(code, detail)| match code.parse() {
                         Ok(status) => Some(Submitted::Accepted(status)),
@@ -106,13 +107,13 @@ impl Store {
     }
 
     /// Returns a job with its fields, as its submitter waits for it or not.
-    pub(super) fn fields_of<'a>(&self, job: &'a Job) -> WithFields<'a> {
-        if self.is_unawaited { unawaited(job) } else { with_fields(job) }
+    pub(super) fn fields_of(self, job: &Job) -> WithFields<'_> {
+        if self.store.is_unawaited { unawaited(job) } else { with_fields(job) }
     }
 
     /// Submits a job that waits for more others than one call should look at.
-    async fn submit_in_steps(&self, job: &Job, retention: Retention) -> Result<Submitted> {
-        match self.submit_atomic_batch(std::slice::from_ref(job), None, retention).await? {
+    async fn submit_in_steps(self, job: &Job, retention: Retention) -> Result<Submitted> {
+        match self.store.batches().submit(std::slice::from_ref(job), None, retention).await? {
             BatchOutcome::Accepted => {
                 let state = self.state(&job.id).await?;
                 Ok(Submitted::Accepted(state.unwrap_or(JobStatus::WaitingForPrerequisites)))
@@ -125,22 +126,24 @@ impl Store {
     }
 
     /// Starts a job that was only stored.
-    pub async fn start(&self, id: &JobId, retention: impl Into<Retention>) -> Result<RetryOutcome> {
+    pub async fn start(self, id: &JobId, retention: impl Into<Retention>) -> Result<RetryOutcome> {
         const DOING: &str = "starting a job";
         let arguments = (id.as_str(), kept(retention));
-        let (code, detail): (String, String) =
-            self.run_for_caller(DOING, Some(id), &self.scripts.start, arguments).await?;
+        let (code, detail): (String, String) = self
+            .store
+            .run_for_caller(DOING, Some(id), &self.store.scripts.start, arguments)
+            .await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected(DOING))
     }
 
     /// Runs an ended job again, or lets it wait for its prerequisites; its attempts and crashes are reset.
-    pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome> {
+    pub async fn retry(self, id: &JobId) -> Result<RetryOutcome> {
         self.retry_corrected(id, &Corrections::new()).await
     }
 
     /// Does so with other settings. The script that its last attempt ran stays in the record of that attempt.
     pub async fn retry_corrected(
-        &self,
+        self,
         id: &JobId,
         corrections: &Corrections,
     ) -> Result<RetryOutcome> {
@@ -155,7 +158,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; some of the dependents may have been retried.
     pub async fn retry_with_dependents(
-        &self,
+        self,
         id: &JobId,
         corrections: &Corrections,
     ) -> Result<RetriedGraph> {
@@ -189,35 +192,40 @@ impl Store {
     }
 
     async fn retry_step(
-        &self,
+        self,
         id: Option<&JobId>,
         what: &str,
         more: &[String],
     ) -> Result<RetryStep> {
         let arguments = (id.map_or("", JobId::as_str), what, more);
-        self.run_for_caller(RETRYING, id, &self.scripts.retry, arguments).await
+        self.store.run_for_caller(RETRYING, id, &self.store.scripts.retry, arguments).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
     pub async fn delete(
-        &self,
+        self,
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<DeleteOutcome> {
         const DOING: &str = "deleting a job";
         let arguments = (id.as_str(), kept(retention));
-        let word: String =
-            self.run_for_caller(DOING, Some(id), &self.scripts.delete, arguments).await?;
+        let word: String = self
+            .store
+            .run_for_caller(DOING, Some(id), &self.store.scripts.delete, arguments)
+            .await?;
         StoreError::or_parsed(DOING, &word)
     }
 
     /// Reads a job. `None` if it does not exist; [`InvalidJob`] if its hash cannot be parsed.
-    pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>> {
+    pub async fn job(self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>> {
         let mut reads = 0;
         loop {
             reads += 1;
-            let fields: Vec<(Vec<u8>, Vec<u8>)> =
-                self.link.command("reading a job", "HGETALL", self.keys.job(id)).await?;
+            let fields: Vec<(Vec<u8>, Vec<u8>)> = self
+                .store
+                .link
+                .command("reading a job", "HGETALL", self.store.keys.job(id))
+                .await?;
             if fields.is_empty() {
                 return Ok(None);
             }
@@ -278,9 +286,9 @@ pub enum EditOutcome {
     Missing,
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Changes a job that has not started, and moves it to the queue or index where it then belongs.
-    pub async fn edit(&self, id: &JobId, edit: &JobEdit) -> Result<EditOutcome> {
+    pub async fn edit(self, id: &JobId, edit: &JobEdit) -> Result<EditOutcome> {
         const DOING: &str = "changing a job";
         let group = edit.group.as_ref().map_or("", |group| {
             // No group has this name.
@@ -292,7 +300,7 @@ impl Store {
         let corrections = correction_words(&edit.corrections);
         let arguments = (id.as_str(), priority, group, due.unwrap_or_default(), corrections);
         let (code, detail): (String, String) =
-            self.run_for_caller(DOING, Some(id), &self.scripts.edit, arguments).await?;
+            self.store.run_for_caller(DOING, Some(id), &self.store.scripts.edit, arguments).await?;
         let state = || StoreError::or_parsed(DOING, &detail);
         Ok(match code.as_str() {
             "edited" => EditOutcome::Edited(state()?),
@@ -326,10 +334,10 @@ pub enum TellOutcome {
     Missing,
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Sends an event, a JSON object without its time, to a job. `names` are of its sender.
     pub async fn tell(
-        &self,
+        self,
         id: &JobId,
         (name, event): (&str, &str),
         names: &[String],
@@ -337,7 +345,7 @@ impl Store {
         const DOING: &str = "telling a job an event";
         let arguments = (id.as_str(), name, event, names);
         let (code, detail): (String, String) =
-            self.run_for_caller(DOING, Some(id), &self.scripts.tell, arguments).await?;
+            self.store.run_for_caller(DOING, Some(id), &self.store.scripts.tell, arguments).await?;
         Ok(match code.as_str() {
             "told" => TellOutcome::Told,
             "kept" => TellOutcome::Kept,

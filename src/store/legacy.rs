@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::attempts::{kept, millis};
 use super::connection::Blocking;
 use super::text::{BytePair, lossy_pairs};
-use super::{Result, Store, StoreError};
+use super::{LegacyStore, Result, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
@@ -98,42 +98,51 @@ impl Store {
         Ok(self.with_keys(keys))
     }
 
+    pub const TASKS_MAX: u64 = 200;
+}
+
+impl<'a> LegacyStore<'a> {
     /// The legacy queues that an actor takes from, after its own, without those that a pattern stands for.
-    pub fn legacy_lists(&self, actor: &ActorId) -> Vec<String> {
-        let own = self.keys.legacy().iter().filter(|queue| queue.is_for(actor));
+    pub fn lists(self, actor: &ActorId) -> Vec<String> {
+        let own = self.store.keys.legacy().iter().filter(|queue| queue.is_for(actor));
         own.filter(|queue| !queue.is_pattern()).map(|queue| queue.legacy.clone()).collect()
     }
 
-    pub fn legacy_queues(&self) -> &[LegacyQueue] {
-        self.keys.legacy()
+    pub fn queues(self) -> &'a [LegacyQueue] {
+        self.store.keys.legacy()
     }
 
     /// Notes starts and ends of jobs by old workers.
-    pub async fn recover_legacy(&self, retention: impl Into<Retention>) -> Result<LegacySweep> {
+    pub async fn recover(self, retention: impl Into<Retention>) -> Result<LegacySweep> {
         const PER_QUEUE: usize = 500;
         const GRACE: Duration = Duration::from_secs(2);
         let arguments = (kept(retention), PER_QUEUE, millis(GRACE));
         let (started, ended, put_back, more) = self
-            .run_script("tending legacy queues", &self.scripts.recover_legacy, arguments)
+            .store
+            .run_script("tending legacy queues", &self.store.scripts.recover_legacy, arguments)
             .await?;
         Ok(LegacySweep { started, ended, put_back, more })
     }
 
     /// Serves the stop queues of older clients: stops jobs that wait or that an actor of Hero runs,
     /// and leaves others to their old workers. Returns the number of requests served.
-    pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64> {
+    pub async fn serve_stops(self, retention: Retention) -> Result<u64> {
         const PER_QUEUE: usize = 100;
         let mut done = 0;
-        for queue in &self.found_queues(self.keys.legacy()).await? {
-            let list = self.keys.legacy_stops(queue);
+        for queue in &self.found_queues(self.store.keys.legacy()).await? {
+            let list = self.store.keys.legacy_stops(queue);
             let ids: Vec<Vec<u8>> = self
+                .store
                 .link
                 .command("reading a stop queue", "LRANGE", (&list, 0, PER_QUEUE - 1))
                 .await?;
             for id in ids {
-                if self.serve_legacy_stop(&id, retention).await? {
+                if self.serve_stop(&id, retention).await? {
                     let arguments = (&list, 0, id);
-                    self.link.command::<u64>("clearing a stop queue", "LREM", arguments).await?;
+                    self.store
+                        .link
+                        .command::<u64>("clearing a stop queue", "LREM", arguments)
+                        .await?;
                     done += 1;
                 }
             }
@@ -142,7 +151,7 @@ impl Store {
     }
 
     /// Returns true if the request was served. A job of an old worker is left alone.
-    async fn serve_legacy_stop(&self, id: &[u8], retention: Retention) -> Result<bool> {
+    async fn serve_stop(self, id: &[u8], retention: Retention) -> Result<bool> {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
         };
@@ -151,17 +160,21 @@ impl Store {
         if status.as_deref() == Some(JobStatus::Started.as_str()) && boot.is_none() {
             return Ok(false);
         }
-        let outcome = self.stop(&id, retention, None).await?;
+        let outcome = self.store.jobs().stop(&id, retention, None).await?;
         // If the copy is gone from the legacy queue, an old worker has the job.
         Ok(outcome != super::StopOutcome::Requested || boot.is_some())
     }
 
     /// Notes a push to a legacy queue, unless it is a copy of Hero's. Returns the job that an older client pushed.
-    pub async fn note_legacy_push(&self, list: &str, entry: &[u8]) -> Result<Option<JobId>> {
+    pub async fn note_push(self, list: &str, entry: &[u8]) -> Result<Option<JobId>> {
         let doing = "noting a push of an older client";
         let id = std::str::from_utf8(entry).ok().and_then(|id| id.parse::<JobId>().ok());
         if let Some(id) = &id
-            && self.link.command::<bool>(doing, "HEXISTS", (self.keys.job(id), "legacy")).await?
+            && self
+                .store
+                .link
+                .command::<bool>(doing, "HEXISTS", (self.store.keys.job(id), "legacy"))
+                .await?
         {
             return Ok(None);
         }
@@ -170,7 +183,7 @@ impl Store {
     }
 
     /// Notes that an old worker has taken a job, if it has.
-    pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<()> {
+    pub async fn note_pop(self, list: &str, id: &JobId) -> Result<()> {
         let doing = "noting a pop of an old worker";
         let (status, boot) = self.status_and_boot(id, doing).await?;
         let status = status.and_then(|status| status.parse().ok());
@@ -183,44 +196,48 @@ impl Store {
     }
 
     async fn status_and_boot(
-        &self,
+        self,
         id: &JobId,
         doing: &'static str,
     ) -> Result<(Option<String>, Option<String>)> {
-        self.link.command(doing, "HMGET", (self.keys.job(id), "status", "boot_id")).await
+        self.store
+            .link
+            .command(doing, "HMGET", (self.store.keys.job(id), "status", "boot_id"))
+            .await
     }
 
-    async fn note_seen(&self, list: &str, what: &str, doing: &'static str) -> Result<()> {
-        let arguments = (self.keys.seen(list), what, self.now().await?.as_millisecond());
-        self.link.command::<i64>(doing, "HSET", arguments).await.map(drop)
+    async fn note_seen(self, list: &str, what: &str, doing: &'static str) -> Result<()> {
+        let arguments =
+            (self.store.keys.seen(list), what, self.store.now().await?.as_millisecond());
+        self.store.link.command::<i64>(doing, "HSET", arguments).await.map(drop)
     }
 
     /// Makes jobs of the tasks that wait in a circle.
-    pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken> {
+    pub async fn take_tasks(self, circle: &RhailibCircle) -> Result<TasksTaken> {
         /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
         let names = (circle.circle.as_str(), circle.script_type.as_str());
         let (doing, arguments) =
-            ("taking tasks of rhailib", (names, Self::TASKS_MAX, millis(PATIENCE)));
+            ("taking tasks of rhailib", (names, Store::TASKS_MAX, millis(PATIENCE)));
         let (ids, made, late, told): (u64, u64, u64, Vec<BytePair>) =
-            self.run_script(doing, &self.scripts.take_tasks, arguments).await?;
+            self.store.run_script(doing, &self.store.scripts.take_tasks, arguments).await?;
         Ok(TasksTaken { ids, made, late, told: lossy_pairs(told) })
     }
 
-    pub const TASKS_MAX: u64 = 200;
-
     /// The state of legacy queues, served or not.
-    pub async fn legacy_states(&self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
+    pub async fn states(self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
         let mut states = Vec::with_capacity(queues.len());
         for queue in queues {
             let mut pipeline = redis::pipe();
             pipeline.cmd("LLEN").arg(&queue.legacy);
-            pipeline.cmd("LLEN").arg(self.keys.legacy_stops(queue));
-            pipeline.cmd("ZCARD").arg(self.keys.index(JobStatus::Started, &queue.script_type));
-            pipeline.cmd("HGETALL").arg(self.keys.seen(&queue.legacy));
+            pipeline.cmd("LLEN").arg(self.store.keys.legacy_stops(queue));
+            pipeline
+                .cmd("ZCARD")
+                .arg(self.store.keys.index(JobStatus::Started, &queue.script_type));
+            pipeline.cmd("HGETALL").arg(self.store.keys.seen(&queue.legacy));
             pipeline.cmd("TIME");
             let (depth, stops, foreign_running, seen, now): (u64, u64, u64, Seen, (u64, u64)) =
-                self.link.pipeline("reading a legacy queue", &pipeline).await?;
+                self.store.link.pipeline("reading a legacy queue", &pipeline).await?;
             states.push(LegacyState {
                 queue: queue.clone(),
                 depth,
@@ -235,16 +252,16 @@ impl Store {
         Ok(states)
     }
 
-    pub async fn circle_states(&self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
+    pub async fn circle_states(self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
         let mut states = Vec::with_capacity(circles.len());
         for circle in circles {
             let mut pipeline = redis::pipe();
             pipeline.cmd("LLEN").arg(Keys::tasks(&circle.circle));
-            pipeline.cmd("ZCARD").arg(self.keys.late_tasks(&circle.circle));
-            pipeline.cmd("HGETALL").arg(self.keys.seen(circle.circle.as_str()));
+            pipeline.cmd("ZCARD").arg(self.store.keys.late_tasks(&circle.circle));
+            pipeline.cmd("HGETALL").arg(self.store.keys.seen(circle.circle.as_str()));
             pipeline.cmd("TIME");
             let (depth, late, mut seen, now): (u64, u64, Seen, (u64, u64)) =
-                self.link.pipeline("reading a circle", &pipeline).await?;
+                self.store.link.pipeline("reading a circle", &pipeline).await?;
             let pushed_ago = ago(seen.remove("pushed_at").as_ref(), now);
             let counts =
                 seen.into_iter().filter_map(|(name, n)| Some((name, n.parse().ok()?))).collect();
@@ -254,7 +271,7 @@ impl Store {
     }
 
     /// Replaces patterns by the queues that a supervisor has found for them.
-    pub async fn found_queues(&self, queues: &[LegacyQueue]) -> Result<Vec<LegacyQueue>> {
+    pub async fn found_queues(self, queues: &[LegacyQueue]) -> Result<Vec<LegacyQueue>> {
         let (patterns, mut found): (Vec<LegacyQueue>, Vec<LegacyQueue>) =
             queues.iter().cloned().partition(LegacyQueue::is_pattern);
         if patterns.is_empty() {
@@ -262,7 +279,7 @@ impl Store {
         }
         for key in self.older_lists().await? {
             let is_new = found.iter().all(|queue| queue.legacy != key);
-            if is_new && self.keys.is_legacy_queue(&key) {
+            if is_new && self.store.keys.is_legacy_queue(&key) {
                 found.extend(patterns.iter().find_map(|pattern| pattern.with_key(&key)));
             }
         }
@@ -270,7 +287,7 @@ impl Store {
     }
 
     /// Replaces patterns by the circles that a supervisor has found for them.
-    pub async fn found_circles(&self, circles: &[RhailibCircle]) -> Result<Vec<RhailibCircle>> {
+    pub async fn found_circles(self, circles: &[RhailibCircle]) -> Result<Vec<RhailibCircle>> {
         let (patterns, mut found): (Vec<RhailibCircle>, Vec<RhailibCircle>) =
             circles.iter().cloned().partition(|circle| circle.circle.is_pattern());
         if patterns.is_empty() {
@@ -288,7 +305,7 @@ impl Store {
     /// Returns the lists of older programs that have entries and are none of these, each with its
     /// length; without it where the user of Redis may not read it.
     pub async fn other_older_lists(
-        &self,
+        self,
         queues: &[LegacyQueue],
         circles: &[RhailibCircle],
     ) -> Result<Vec<(String, Option<u64>)>> {
@@ -299,7 +316,12 @@ impl Store {
             if is_known {
                 continue;
             }
-            match self.link.command::<u64>("reading a list of older programs", "LLEN", &key).await {
+            match self
+                .store
+                .link
+                .command::<u64>("reading a list of older programs", "LLEN", &key)
+                .await
+            {
                 // A key of another type is no list of theirs.
                 Ok(0) | Err(StoreError::Failed { .. }) => {}
                 Ok(length) => others.push((key, Some(length))),
@@ -311,9 +333,9 @@ impl Store {
         Ok(others)
     }
 
-    async fn older_lists(&self) -> Result<Vec<String>> {
-        let (doing, key) = ("reading the lists of older programs", self.keys.older());
-        let keys: Vec<Vec<u8>> = self.link.command(doing, "HKEYS", key).await?;
+    async fn older_lists(self) -> Result<Vec<String>> {
+        let (doing, key) = ("reading the lists of older programs", self.store.keys.older());
+        let keys: Vec<Vec<u8>> = self.store.link.command(doing, "HKEYS", key).await?;
         Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
     }
 }

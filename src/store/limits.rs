@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::backoff::from_now;
 use super::newest::BoundedIndex;
 use super::text::{StoredText, read};
-use super::{Result, Store};
+use super::{LimitStore, Result};
 use crate::config::{LimitConfig, LimitName, Per};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
@@ -158,39 +158,39 @@ const RUNNING_MAX: usize = 10_000;
 const LISTED_MAX: usize = 1000;
 const HASHES_PER_CALL: usize = 1000;
 
-impl Store {
+impl LimitStore<'_> {
     /// Writes the limits that select by a caller or key where claims look them up.
-    pub(super) async fn publish_limits(&self, limits: &ActorLimits) -> Result<()> {
-        let key = self.keys.limit_rules(&limits.digest);
+    pub(super) async fn publish(self, limits: &ActorLimits) -> Result<()> {
+        let key = self.store.keys.limit_rules(&limits.digest);
         let fields: Vec<(&String, &String)> = limits.selecting.iter().collect();
         let mut pipeline = redis::pipe();
         pipeline.atomic();
         pipeline.cmd("DEL").arg(&key);
         pipeline.cmd("HSET").arg(&key).arg(fields);
         pipeline.cmd("EXPIRE").arg(&key).arg(RULES_TTL_S);
-        self.link.pipeline::<redis::Value>("publishing limits", &pipeline).await.map(drop)
+        self.store.link.pipeline::<redis::Value>("publishing limits", &pipeline).await.map(drop)
     }
 
     /// Tends the limits that hold jobs and are due, up to `most` of them.
-    pub async fn tend_limits(&self, most: usize) -> Result<Tended> {
+    pub async fn tend(self, most: usize) -> Result<Tended> {
         let (released, taken_back, next_us): (u64, u64, i64) =
-            self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
+            self.store.run_script("tending limits", &self.store.scripts.tend_limits, most).await?;
         Ok(Tended { released, taken_back, next: from_now(next_us) })
     }
 
     /// The state of these limits, and of all others that have running or held jobs, by name.
-    pub async fn limit_states(
-        &self,
+    pub async fn states(
+        self,
         limits: &BTreeMap<LimitName, LimitConfig>,
     ) -> Result<Vec<LimitState>> {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
-        let arguments = (self.keys.limits(), 0, LISTED_MAX - 1);
-        let holding: Vec<StoredText> = self.link.command(DOING, "ZRANGE", arguments).await?;
+        let arguments = (self.store.keys.limits(), 0, LISTED_MAX - 1);
+        let holding: Vec<StoredText> = self.store.link.command(DOING, "ZRANGE", arguments).await?;
         names.extend(holding.into_iter().map(String::from));
         names.extend(self.limits_of_running().await?);
         let names: Vec<String> = names.into_iter().take(LISTED_MAX).collect();
-        let now_us = self.now().await?.as_microsecond();
+        let now_us = self.store.now().await?.as_microsecond();
         let mut pipeline = redis::pipe();
         // A user of an older access list may not read all of them.
         pipeline.ignore_errors();
@@ -198,18 +198,18 @@ impl Store {
             let of = limits.iter().find(|(of, _)| of.as_str() == parts(name).0);
             let period = of.and_then(|(_, limit)| limit.rate).map(|rate| rate.period.as_micros());
             let since = now_us - period.and_then(|us| i64::try_from(us).ok()).unwrap_or_default();
-            pipeline.cmd("ZCARD").arg(self.keys.limit_running(name));
-            pipeline.cmd("ZCARD").arg(self.keys.limit_held(name));
-            pipeline.cmd("ZCOUNT").arg(self.keys.limit_starts(name)).arg(since).arg("+inf");
+            pipeline.cmd("ZCARD").arg(self.store.keys.limit_running(name));
+            pipeline.cmd("ZCARD").arg(self.store.keys.limit_held(name));
+            pipeline.cmd("ZCOUNT").arg(self.store.keys.limit_starts(name)).arg(since).arg("+inf");
             if let Some(graph) = graph_of(name) {
-                pipeline.cmd("HGET").arg(self.keys.graph(&graph)).arg("at_a_time");
+                pipeline.cmd("HGET").arg(self.store.keys.graph(&graph)).arg("at_a_time");
             }
         }
         if names.is_empty() {
             return Ok(Vec::new());
         }
         let mut answers =
-            self.link.pipeline::<Vec<redis::Value>>(DOING, &pipeline).await?.into_iter();
+            self.store.link.pipeline::<Vec<redis::Value>>(DOING, &pipeline).await?.into_iter();
         let mut number = || answers.next().and_then(read).unwrap_or_default();
         let state = |name: &String| {
             let [running, held, started] = [number(), number(), number()];
@@ -222,15 +222,15 @@ impl Store {
         Ok(names.iter().map(state).collect())
     }
 
-    async fn limits_of_running(&self) -> Result<BTreeSet<String>> {
-        let indexes = self.indexes(JobStatus::Started, None).await?.into_iter();
+    async fn limits_of_running(self) -> Result<BTreeSet<String>> {
+        let indexes = self.store.jobs().indexes(JobStatus::Started, None).await?.into_iter();
         let indexes: Vec<BoundedIndex> = indexes.map(BoundedIndex::whole).collect();
-        let entries = self.newest(&indexes, None, RUNNING_MAX).await?;
+        let entries = self.store.jobs().newest(&indexes, None, RUNNING_MAX).await?;
         let mut names = BTreeSet::new();
         for some in entries.chunks(HASHES_PER_CALL) {
-            let limits = |(_, id): &_| ("HGET", (self.keys.job(id), "limits"));
+            let limits = |(_, id): &_| ("HGET", (self.store.keys.job(id), "limits"));
             let fields: Vec<Option<String>> =
-                self.link.each("listing limits", some, limits).await?;
+                self.store.link.each("listing limits", some, limits).await?;
             for field in fields.into_iter().flatten() {
                 names.extend(
                     field.split_whitespace().filter(|name| is_legal(name)).map(str::to_owned),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::cursor::Cursor;
 use super::text::Legal;
-use super::{Result, Shards, Store};
+use super::{JobStore, Result, Shards};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{AskedWait, JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
@@ -105,14 +105,14 @@ impl<'de> Deserialize<'de> for JobSummary {
     }
 }
 
-impl Store {
+impl JobStore<'_> {
     /// One page of jobs, the latest change first.
-    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>> {
-        Shards::from(self.clone()).list_jobs(query).await
+    pub async fn list(self, query: &ListQuery) -> Result<Page<JobSummary>> {
+        Shards::from(self.store.clone()).list_jobs(query).await
     }
 
     pub(super) async fn indexes(
-        &self,
+        self,
         status: JobStatus,
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<String>> {
@@ -122,79 +122,89 @@ impl Store {
                 .await?
                 .iter()
                 .filter(|queue| script_type.is_none_or(|only| only == queue.target.script_type()))
-                .flat_map(|queue| [self.keys.ready(queue), self.keys.held(queue)])
+                .flat_map(|queue| [self.store.keys.ready(queue), self.store.keys.held(queue)])
                 .collect()),
             JobStatus::Started => {
-                let Legal(boots) =
-                    self.link.command("listing jobs", "ZRANGE", (self.keys.boots(), 0, -1)).await?;
-                let running = boots.iter().map(|boot| self.keys.running(boot));
+                let Legal(boots) = self
+                    .store
+                    .link
+                    .command("listing jobs", "ZRANGE", (self.store.keys.boots(), 0, -1))
+                    .await?;
+                let running = boots.iter().map(|boot| self.store.keys.running(boot));
                 let mut indexes: Vec<String> = running.collect();
                 // Jobs of foreign actors.
                 for of_type in self.types().await? {
-                    indexes.push(self.keys.index(status, &of_type));
+                    indexes.push(self.store.keys.index(status, &of_type));
                 }
                 Ok(indexes)
             }
             _ => {
                 let types = self.types_or_only(script_type).await?;
-                Ok(types.iter().map(|script_type| self.keys.index(status, script_type)).collect())
+                Ok(types
+                    .iter()
+                    .map(|script_type| self.store.keys.index(status, script_type))
+                    .collect())
             }
         }
     }
 
     /// The indexes of the ends of jobs in a terminal state that a query asks for.
     pub(super) async fn ended_indexes(
-        &self,
+        self,
         status: JobStatus,
         query: &ListQuery,
     ) -> Result<Vec<String>> {
         let types = self.types_or_only(query.script_type.as_ref()).await?;
         let ends: Vec<JobEnd> = query.wanted_ends(status).collect();
-        let of_type = |of| ends.iter().map(move |end| self.keys.ended(*end, of));
+        let of_type = |of| ends.iter().map(move |end| self.store.keys.ended(*end, of));
         Ok(types.iter().flat_map(of_type).collect())
     }
 
     /// The script types that ever had a job or an actor.
-    pub async fn types(&self) -> Result<Vec<ScriptType>> {
-        let Legal::<ScriptType>(mut types) =
-            self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
+    pub async fn types(self) -> Result<Vec<ScriptType>> {
+        let Legal::<ScriptType>(mut types) = self
+            .store
+            .link
+            .command("listing script types", "SMEMBERS", self.store.keys.types())
+            .await?;
         types.sort();
         Ok(types)
     }
 
-    pub(super) async fn types_or_only(&self, only: Option<&ScriptType>) -> Result<Vec<ScriptType>> {
+    pub(super) async fn types_or_only(self, only: Option<&ScriptType>) -> Result<Vec<ScriptType>> {
         match only {
             Some(only) => Ok(vec![only.clone()]),
             None => self.types().await,
         }
     }
 
-    pub(super) async fn queues(&self) -> Result<Vec<Queue>> {
+    pub(super) async fn queues(self) -> Result<Vec<Queue>> {
         let Legal::<Queue>(mut queues) =
-            self.link.command("listing queues", "SMEMBERS", self.keys.queues()).await?;
+            self.store.link.command("listing queues", "SMEMBERS", self.store.keys.queues()).await?;
         queues.sort();
         Ok(queues)
     }
 
     /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
-    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
+    pub async fn summaries(self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
         let jobs = self.whole_summaries(ids).await?;
         Ok(jobs.into_iter().map(|job| job.map(JobSummary::shortened)).collect())
     }
 
-    /// Does the same as [`Store::summaries`] with the whole errors, for a search.
-    pub(super) async fn whole_summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
+    /// Does the same as [`JobStore::summaries`] with the whole errors, for a search.
+    pub(super) async fn whole_summaries(self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
         self.summaries_with(ids, &LISTED).await
     }
 
     /// Does the same with these fields alone.
     pub(super) async fn summaries_with(
-        &self,
+        self,
         ids: Vec<JobId>,
         names: &[&'static str],
     ) -> Result<Vec<Option<JobSummary>>> {
-        let fields = |id| ("HMGET", (self.keys.job(id), "status", names));
-        let hashes: Vec<Option<Vec<_>>> = self.link.each("listing jobs", &ids, fields).await?;
+        let fields = |id| ("HMGET", (self.store.keys.job(id), "status", names));
+        let hashes: Vec<Option<Vec<_>>> =
+            self.store.link.each("listing jobs", &ids, fields).await?;
         let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, names, &fields?);
         Ok(ids.into_iter().zip(hashes).map(read_one).collect())
     }

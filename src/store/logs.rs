@@ -11,7 +11,7 @@ use super::attempts::millis;
 use super::connection::Blocking;
 use super::store_error::describe;
 use super::text::{stream_text, written_at};
-use super::{Result, Store, StoreError};
+use super::{JobStore, LogStore, Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
 
@@ -109,21 +109,23 @@ impl Store {
         let ms = s.saturating_mul(1000).saturating_add(us / 1000);
         Timestamp::from_millisecond(ms).map_err(|_| StoreError::unexpected(DOING))
     }
+}
 
+impl LogStore<'_> {
     /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is the TTL of a log
     /// after its last line. Redis may refuse lines, because its memory is full or the key has the wrong type: nothing else
     /// depends on a log.
     ///
     /// # Errors
     /// [`StoreError`]; nothing was written.
-    pub async fn append_logs<'a>(
-        &self,
+    pub async fn append<'a>(
+        self,
         boot: &BootId,
         entries: impl IntoIterator<Item = (&'a JobId, &'a LogEntry)>,
         keep: Duration,
     ) -> Result<AppendedLogs> {
         let mut pipeline = redis::pipe();
-        if self.keys.namespace().is_hash_tag() {
+        if self.store.keys.namespace().is_hash_tag() {
             // While a slot is being moved, a part could be written, and then all of it again.
             pipeline.atomic();
         }
@@ -137,7 +139,7 @@ impl Store {
                 self.add_fields(&mut pipeline, &mut loaded, boot, id, &fields);
                 continue;
             }
-            let log = self.keys.log(id);
+            let log = self.store.keys.log(id);
             let is_first = sent.last().is_none_or(|(last, _)| *last != id);
             let command = pipeline.cmd("XADD").arg(&log).arg("MAXLEN").arg("~").arg(LINES_MAX);
             command.arg("*").arg("fd");
@@ -173,13 +175,13 @@ impl Store {
         }
         let doing = "writing the log of a job";
         let answers: Vec<RedisResult<String>> =
-            self.link.pipeline(doing, pipeline.ignore_errors()).await?;
+            self.store.link.pipeline(doing, pipeline.ignore_errors()).await?;
         self.appended(doing, sent.into_iter().zip(answers))
     }
 
     /// Adds the call that writes fields of the hash of a running job.
     fn add_fields(
-        &self,
+        self,
         pipeline: &mut redis::Pipeline,
         loaded: &mut bool,
         boot: &BootId,
@@ -188,9 +190,9 @@ impl Store {
     ) {
         // A pipeline cannot load a script that Redis has forgotten, so it carries this short one, once.
         if !std::mem::replace(loaded, true) {
-            pipeline.load_script(&self.scripts.progress).ignore();
+            pipeline.load_script(&self.store.scripts.progress).ignore();
         }
-        let mut script = self.scripts.progress.prepare_invoke();
+        let mut script = self.store.scripts.progress.prepare_invoke();
         script.arg(boot.as_str()).arg(id.as_str());
         for (name, value) in fields {
             script.arg(*name).arg(*value);
@@ -200,7 +202,7 @@ impl Store {
 
     /// Returns what became of the entries. Any other failure than a refused line is one of the whole call.
     fn appended<'a>(
-        &self,
+        self,
         doing: &'static str,
         answers: impl Iterator<Item = ((&'a JobId, u64), RedisResult<String>)>,
     ) -> Result<AppendedLogs> {
@@ -213,14 +215,14 @@ impl Store {
                 }
                 Err(error) => error,
             };
-            let said = StoreError::new(&self.address(), doing, &error);
+            let said = StoreError::new(&self.store.address(), doing, &error);
             if said.is_transient() && error.code() != Some("OOM") {
                 return Err(said);
             }
             if let Some(last) = refused.last_mut().filter(|last| last.id == *id) {
                 last.lines += lines;
             } else {
-                let reason = format!("{}: {}", self.keys.log(id), describe(&error));
+                let reason = format!("{}: {}", self.store.keys.log(id), describe(&error));
                 refused.push(RefusedLines { id: id.clone(), lines, reason });
             }
         }
@@ -228,65 +230,63 @@ impl Store {
     }
 
     /// Reads up to `limit` lines of a log after the one named, or from the start.
-    pub async fn read_log(
-        &self,
-        id: &JobId,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<LogLine>> {
+    pub async fn read(self, id: &JobId, after: Option<&str>, limit: usize) -> Result<Vec<LogLine>> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let arguments = (self.keys.log(id), from, "+", "COUNT", limit);
-        let reply: StreamRangeReply = self.link.command(READING, "XRANGE", arguments).await?;
+        let arguments = (self.store.keys.log(id), from, "+", "COUNT", limit);
+        let reply: StreamRangeReply = self.store.link.command(READING, "XRANGE", arguments).await?;
         Ok(reply.ids.into_iter().map(log_line).collect())
     }
 
-    /// Reads the state of a job, the text after the last line of its log while it runs, and the time of its creation.
-    /// `None` if the job does not exist, or its status is illegal.
-    pub async fn state_and_unfinished(
-        &self,
-        id: &JobId,
-    ) -> Result<Option<(JobStatus, String, Option<Timestamp>)>> {
-        const FIELDS: [&str; 3] = ["status", UNFINISHED_LINE, "created_at"];
-        let doing = "reading the state of a job";
-        let of = self.link.fields(doing, self.keys.job(id), &FIELDS).await?;
-        Ok(of.parsed("status").map(|status| {
-            let text = of.text(UNFINISHED_LINE).filter(|_| status == JobStatus::Started);
-            (status, text.unwrap_or_default().to_owned(), of.parsed("created_at"))
-        }))
-    }
-
     /// Reads the last `limit` lines of a log before a given line, or before its end, the oldest first.
-    pub async fn read_log_before(
-        &self,
+    pub async fn read_before(
+        self,
         id: &JobId,
         before: Option<&str>,
         limit: usize,
     ) -> Result<Vec<LogLine>> {
         let end = before.map_or_else(|| "+".to_owned(), |line| format!("({line}"));
-        let arguments = (self.keys.log(id), end, "-", "COUNT", limit);
-        let reply: StreamRangeReply = self.link.command(READING, "XREVRANGE", arguments).await?;
+        let arguments = (self.store.keys.log(id), end, "-", "COUNT", limit);
+        let reply: StreamRangeReply =
+            self.store.link.command(READING, "XREVRANGE", arguments).await?;
         Ok(reply.ids.into_iter().rev().map(log_line).collect())
     }
 
     /// Reads the last line of each of these logs, in one round trip; empty without one.
-    pub async fn last_lines(&self, ids: &[&JobId]) -> Result<Vec<String>> {
-        let last = |id: &&JobId| ("XREVRANGE", (self.keys.log(id), "+", "-", "COUNT", 1));
-        let found: Vec<Option<StreamRangeReply>> = self.link.each(READING, ids, last).await?;
+    pub async fn last_lines(self, ids: &[&JobId]) -> Result<Vec<String>> {
+        let last = |id: &&JobId| ("XREVRANGE", (self.store.keys.log(id), "+", "-", "COUNT", 1));
+        let found: Vec<Option<StreamRangeReply>> = self.store.link.each(READING, ids, last).await?;
         let line = |of: Option<StreamRangeReply>| Some(log_line(of?.ids.pop()?).line);
         Ok(found.into_iter().map(|of| line(of).unwrap_or_default()).collect())
     }
 
     /// Waits up to `timeout` for lines of a log after the one named, on a connection of its own.
-    pub async fn follow_log(
-        &self,
+    pub async fn follow(
+        self,
         connection: &mut Blocking,
         id: &JobId,
         after: Option<&str>,
         timeout: Duration,
     ) -> Result<Vec<LogLine>> {
         let (doing, after) = ("following the log of a job", after.unwrap_or("0"));
-        let entries = connection.follow(doing, self.keys.log(id), after, timeout).await?;
+        let entries = connection.follow(doing, self.store.keys.log(id), after, timeout).await?;
         Ok(entries.into_iter().map(log_line).collect())
+    }
+}
+
+impl JobStore<'_> {
+    /// Reads the state of a job, the text after the last line of its log while it runs, and the time of its creation.
+    /// `None` if the job does not exist, or its status is illegal.
+    pub async fn state_and_unfinished(
+        self,
+        id: &JobId,
+    ) -> Result<Option<(JobStatus, String, Option<Timestamp>)>> {
+        const FIELDS: [&str; 3] = ["status", UNFINISHED_LINE, "created_at"];
+        let doing = "reading the state of a job";
+        let of = self.store.link.fields(doing, self.store.keys.job(id), &FIELDS).await?;
+        Ok(of.parsed("status").map(|status| {
+            let text = of.text(UNFINISHED_LINE).filter(|_| status == JobStatus::Started);
+            (status, text.unwrap_or_default().to_owned(), of.parsed("created_at"))
+        }))
     }
 }
 

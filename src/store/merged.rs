@@ -32,20 +32,20 @@ impl Shards {
         names: &[&'static str],
     ) -> Result<Vec<(Cursor, Option<JobSummary>)>> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let places = self.each(|store| store.places(query, range)).await?;
+        let places = self.each(|store| store.jobs().places(query, range)).await?;
         let mut found: Vec<(Shard, Cursor)> = self.with_shards(places);
         if self.all().len() > 1 {
             found.sort_by(|(_, a), (_, b)| a.order().cmp(&b.order()));
             found.truncate(limit);
         }
         let ids = found.iter().map(|(shard, place)| (*shard, place.id.clone())).collect();
-        let jobs = self.of_each(ids, |store, ids| store.summaries_with(ids, names)).await?;
+        let jobs = self.of_each(ids, |store, ids| store.jobs().summaries_with(ids, names)).await?;
         Ok(found.into_iter().map(|(_, place)| place).zip(jobs).collect())
     }
 
     /// Reads jobs as lists show them, in one round trip per shard; `None` for a missing one.
     pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
-        self.of_each(self.by_shard(ids), Store::summaries).await
+        self.of_each(self.by_shard(ids), |store, ids| store.jobs().summaries(ids)).await
     }
 
     /// Returns jobs with their shards. No shard has a job whose id names another.
@@ -56,7 +56,7 @@ impl Shards {
 
     /// Reads the prerequisites that jobs still wait for, in one round trip per shard.
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
-        self.of_each(self.by_shard(ids), Store::pending).await
+        self.of_each(self.by_shard(ids), |store, ids| store.jobs().pending(ids)).await
     }
 
     /// Lists graphs and batches, the newest first, with their counts.
@@ -65,7 +65,7 @@ impl Shards {
         let mut page = GraphPage { items: Vec::new(), next: after };
         loop {
             let wanted = limit - page.items.len();
-            let entries = self.each(|store| store.graph_entries(wanted, page.next)).await?;
+            let entries = self.each(|store| store.graphs().entries(wanted, page.next)).await?;
             let entries = latest(self.with_shards(entries), wanted);
             page.next =
                 if entries.len() >= wanted { entries.last().map(|(_, (_, at))| *at) } else { None };
@@ -111,10 +111,10 @@ impl Shards {
 
 /// Reads graphs, and removes the expired ones from the list of all.
 async fn read_or_forget(store: &Store, ids: Vec<JobId>) -> Result<Vec<Option<GraphInfo>>> {
-    let found = store.read_graphs(&ids).await?;
+    let found = store.graphs().read(&ids).await?;
     let expired = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
     let expired: Vec<&JobId> = expired.map(|(id, _)| id).collect();
-    store.forget_graphs(&expired).await?;
+    store.graphs().forget(&expired).await?;
     Ok(found)
 }
 

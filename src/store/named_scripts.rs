@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::text::FieldPair;
-use super::{Result, Store, StoreError};
+use super::{Result, ScriptStore, StoreError};
 use crate::proto::job::{InvalidJob, JobSpec};
 use crate::proto::named_script::{
     PublishedScript, SCRIPTS_MAX, ScriptName, ScriptUse, VERSIONS_BYTES_MAX, VERSIONS_KEPT,
@@ -51,12 +51,8 @@ pub enum ScriptEdited {
     Full,
 }
 
-impl Store {
-    pub async fn edit_script(
-        &self,
-        name: &ScriptName,
-        edit: ScriptEdit<'_>,
-    ) -> Result<ScriptEdited> {
+impl ScriptStore<'_> {
+    pub async fn edit(self, name: &ScriptName, edit: ScriptEdit<'_>) -> Result<ScriptEdited> {
         const DOING: &str = "changing the published scripts";
         let (action, definition, text, provenance, version, file) = match edit {
             ScriptEdit::Publish { definition, text, provenance, is_of_file } => {
@@ -74,7 +70,7 @@ impl Store {
         let arguments =
             (action, name.as_str(), definition, text, provenance, version, bounds, file);
         let (answer, version): (String, u32) =
-            self.run_script(DOING, &self.scripts.publish_script, arguments).await?;
+            self.store.run_script(DOING, &self.store.scripts.publish_script, arguments).await?;
         match answer.as_str() {
             "ok" => Ok(ScriptEdited::Done(version)),
             "same" => Ok(ScriptEdited::Same(version)),
@@ -86,30 +82,31 @@ impl Store {
     }
 
     /// Lists the latest version of each published script, by name, without those that this version cannot read.
-    pub async fn published_scripts(&self) -> Result<BTreeMap<ScriptName, VersionOfScript>> {
-        let (doing, key) = ("reading the published scripts", self.keys.scripts());
-        let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
+    pub async fn list(self) -> Result<BTreeMap<ScriptName, VersionOfScript>> {
+        let (doing, key) = ("reading the published scripts", self.store.keys.scripts());
+        let all: Vec<(String, Vec<u8>)> = self.store.link.command(doing, "HGETALL", key).await?;
         let read =
             |(name, head): (String, Vec<u8>)| Some((name.parse().ok()?, version_of_json(&head)?));
         Ok(all.into_iter().take(SCRIPTS_MAX).filter_map(read).collect())
     }
 
     /// Reads the latest version of a script without its text; `None` if it does not exist.
-    pub async fn latest_of_script(&self, name: &ScriptName) -> Result<Option<VersionOfScript>> {
+    pub async fn latest(self, name: &ScriptName) -> Result<Option<VersionOfScript>> {
         let (doing, arguments) =
-            ("reading a published script", (self.keys.scripts(), name.as_str()));
-        let head: Option<Vec<u8>> = self.link.command(doing, "HGET", arguments).await?;
+            ("reading a published script", (self.store.keys.scripts(), name.as_str()));
+        let head: Option<Vec<u8>> = self.store.link.command(doing, "HGET", arguments).await?;
         Ok(head.and_then(|head| version_of_json(&head)))
     }
 
     /// Reads a version of a published script, without a number the latest; `None` if it is not kept or not there.
-    pub async fn published_script(&self, used: &ScriptUse) -> Result<Option<PublishedScript>> {
+    pub async fn get(self, used: &ScriptUse) -> Result<Option<PublishedScript>> {
         const DOING: &str = "reading a published script";
-        let Some(latest) = self.latest_of_script(&used.name).await? else { return Ok(None) };
+        let Some(latest) = self.latest(&used.name).await? else { return Ok(None) };
         let version = used.version.unwrap_or(latest.version);
         let fields = ["definition", "story", "text"].map(|part| format!("{part}:{version}"));
-        let arguments = (self.keys.script(&used.name), &fields);
-        let parts: [Option<Vec<u8>>; 3] = self.link.command(DOING, "HMGET", arguments).await?;
+        let arguments = (self.store.keys.script(&used.name), &fields);
+        let parts: [Option<Vec<u8>>; 3] =
+            self.store.link.command(DOING, "HMGET", arguments).await?;
         let [Some(definition), Some(provenance), Some(text)] = parts else { return Ok(None) };
         let (Some(of), Ok(text)) =
             (version_of_parts(version, &definition, &provenance), String::from_utf8(text))
@@ -121,15 +118,15 @@ impl Store {
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    pub async fn versions_of_script(&self, name: &ScriptName) -> Result<Vec<VersionOfScript>> {
+    pub async fn versions(self, name: &ScriptName) -> Result<Vec<VersionOfScript>> {
         const DOING: &str = "reading the versions of a script";
-        let Some(latest) = self.latest_of_script(name).await? else { return Ok(Vec::new()) };
+        let Some(latest) = self.latest(name).await? else { return Ok(Vec::new()) };
         let oldest = latest.version.saturating_sub(2 * VERSIONS_KEPT).max(1);
         let numbers: Vec<u32> = (oldest..=latest.version).rev().collect();
         let of_number = |number| [format!("definition:{number}"), format!("story:{number}")];
         let fields: Vec<String> = numbers.iter().flat_map(of_number).collect();
         let parts: Vec<FieldPair> =
-            self.link.command(DOING, "HMGET", (self.keys.script(name), fields)).await?;
+            self.store.link.command(DOING, "HMGET", (self.store.keys.script(name), fields)).await?;
         let versions = numbers
             .into_iter()
             .zip(parts)
@@ -142,14 +139,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; within, [`InvalidJob`] if the script does not exist or the job does not fit it.
-    pub async fn resolve_script(&self, spec: &mut JobSpec) -> Result<Result<(), InvalidJob>> {
-        let resolved = self.resolve_scripts(std::iter::once(spec)).await?;
+    pub async fn resolve(self, spec: &mut JobSpec) -> Result<Result<(), InvalidJob>> {
+        let resolved = self.resolve_all(std::iter::once(spec)).await?;
         Ok(resolved.map_err(|(_, error)| error))
     }
 
     /// Gives jobs the published scripts that they name, each script read once. The error has the place of its job.
-    pub async fn resolve_scripts(
-        &self,
+    pub async fn resolve_all(
+        self,
         specs: impl Iterator<Item = &mut JobSpec>,
     ) -> Result<Result<(), (usize, InvalidJob)>> {
         let mut read: HashMap<String, PublishedScript> = HashMap::new();
@@ -164,10 +161,10 @@ impl Store {
             let key = used.to_string();
             let known = match read.remove(&key) {
                 Some(script) => Some(script),
-                None => self.published_script(&used).await?,
+                None => self.get(&used).await?,
             };
             let Some(script) = known else {
-                return Ok(Err((place, self.no_such_script(&used).await?)));
+                return Ok(Err((place, self.missing(&used).await?)));
             };
             let given = script.give_to(spec);
             read.insert(key, script);
@@ -179,15 +176,15 @@ impl Store {
     }
 
     /// Returns the error of a job that names a script, or a version of one, that does not exist.
-    pub async fn no_such_script(&self, used: &ScriptUse) -> Result<InvalidJob> {
-        let versions = self.versions_of_script(&used.name).await?;
+    pub async fn missing(self, used: &ScriptUse) -> Result<InvalidJob> {
+        let versions = self.versions(&used.name).await?;
         let why = if let (Some(newest), Some(oldest)) = (versions.first(), versions.last()) {
             format!(
                 "`{used}` is not kept: {} has the versions {} to {}; hero script history {0}",
                 used.name, oldest.version, newest.version
             )
         } else {
-            let all = self.published_scripts().await?;
+            let all = self.list().await?;
             let hint =
                 did_you_mean(nearest(used.name.as_str(), all.keys().map(ScriptName::as_str)));
             format!("`{}` is not a published script{hint}; hero script list shows all", used.name)

@@ -5,7 +5,7 @@
 //! is bounded.
 
 use super::cursor::Cursor;
-use super::{Result, Store};
+use super::{JobStore, Result};
 use crate::proto::job::{JobEnd, JobId};
 use crate::proto::target::ScriptType;
 
@@ -48,12 +48,12 @@ impl<'a> Portion<'a> {
     }
 }
 
-impl Store {
+impl JobStore<'_> {
     /// The newest entries of several indexes together, after a cursor. Reads a portion of each index, and
     /// further ones only where the newest entries may go on. Redis has entries of one score in the order of
     /// their ids too, so thousands of the same time cost no more.
     pub(super) async fn newest(
-        &self,
+        self,
         indexes: &[BoundedIndex],
         after: Option<&Cursor>,
         limit: usize,
@@ -84,7 +84,7 @@ impl Store {
     }
 
     async fn first_portions<'a>(
-        &self,
+        self,
         indexes: &'a [BoundedIndex],
         after: Option<&Cursor>,
         portion: usize,
@@ -99,7 +99,7 @@ impl Store {
             let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(&index.key).arg(&most).arg(least);
             command.arg("WITHSCORES").arg("LIMIT").arg(0).arg(portion);
         }
-        let pages: Vec<Page> = self.link.pipeline("listing jobs", &pipeline).await?;
+        let pages: Vec<Page> = self.store.link.pipeline("listing jobs", &pipeline).await?;
         Ok(indexes
             .iter()
             .zip(pages)
@@ -110,11 +110,11 @@ impl Store {
     /// The portion of each index after a place. A rank is known in one call and used in the next: if entries have
     /// left the index meanwhile, the range after it begins too late. So a range begins early, and its first entry
     /// shows that it left none out; else the rank is taken again, and the range begins earlier.
-    async fn portions_behind<'a>(
-        &self,
-        mut left: Vec<(&'a BoundedIndex, IndexPlace)>,
+    async fn portions_behind(
+        self,
+        mut left: Vec<(&BoundedIndex, IndexPlace)>,
         portion: usize,
-    ) -> Result<Vec<Portion<'a>>> {
+    ) -> Result<Vec<Portion<'_>>> {
         let mut portions = Vec::new();
         let mut early: usize = 1;
         while !left.is_empty() {
@@ -125,7 +125,7 @@ impl Store {
                     pipeline.cmd("ZREVRANGE").arg(&index.key).arg(rank.saturating_sub(early));
                 command.arg(rank + portion - 1).arg("WITHSCORES");
             }
-            let pages: Vec<Page> = self.link.pipeline("listing jobs", &pipeline).await?;
+            let pages: Vec<Page> = self.store.link.pipeline("listing jobs", &pipeline).await?;
             let mut again = Vec::new();
             for (((index, place), rank), page) in left.into_iter().zip(ranks).zip(pages) {
                 let is_behind =
@@ -145,13 +145,13 @@ impl Store {
     }
 
     /// The rank of the first entry after a place of each index, the newest first.
-    async fn ranks_behind(&self, places: &[(&BoundedIndex, IndexPlace)]) -> Result<Vec<usize>> {
+    async fn ranks_behind(self, places: &[(&BoundedIndex, IndexPlace)]) -> Result<Vec<usize>> {
         let mut pipeline = redis::pipe();
         for (index, (_, id)) in places {
             pipeline.cmd("ZREVRANK").arg(&index.key).arg(id);
             pipeline.cmd("ZSCORE").arg(&index.key).arg(id);
         }
-        let answers: Vec<Option<f64>> = self.link.pipeline("listing jobs", &pipeline).await?;
+        let answers: Vec<Option<f64>> = self.store.link.pipeline("listing jobs", &pipeline).await?;
         let mut ranks = Vec::with_capacity(places.len());
         for ((index, place), answer) in places.iter().zip(answers.chunks(2)) {
             ranks.push(match answer {
@@ -166,17 +166,19 @@ impl Store {
     }
 
     /// Searches for the first entry after a place among the entries of its score.
-    async fn search_rank_behind(&self, index: &str, place: &IndexPlace) -> Result<usize> {
+    async fn search_rank_behind(self, index: &str, place: &IndexPlace) -> Result<usize> {
         let mut pipeline = redis::pipe();
         let score = place.0;
         pipeline.cmd("ZCOUNT").arg(index).arg(format!("({score}")).arg("+inf");
         pipeline.cmd("ZCOUNT").arg(index).arg(score).arg(score);
-        let (newer, same): (usize, usize) = self.link.pipeline("listing jobs", &pipeline).await?;
+        let (newer, same): (usize, usize) =
+            self.store.link.pipeline("listing jobs", &pipeline).await?;
         let (mut low, mut high) = (newer, newer + same);
         while low < high {
             let middle = low.midpoint(high);
             let arguments = (index, middle, middle, "WITHSCORES");
-            let found: Page = self.link.command("listing jobs", "ZREVRANGE", arguments).await?;
+            let found: Page =
+                self.store.link.command("listing jobs", "ZREVRANGE", arguments).await?;
             match found.into_iter().next() {
                 Some((id, score)) if (whole(score), &id) >= (place.0, &place.1) => low = middle + 1,
                 _ => high = middle,
@@ -200,28 +202,28 @@ pub(super) fn entry_after((id, score): (Vec<u8>, f64), after: Option<&Cursor>) -
 
 const IDS_PER_CALL: usize = 1000;
 
-impl Store {
+impl JobStore<'_> {
     /// The newest dead letters, of one type or of all together, after a cursor. Their lists are read whole: the bound of a
     /// list is small, and the index of the state has the order.
     pub(super) async fn newest_dead(
-        &self,
+        self,
         script_type: Option<&ScriptType>,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Vec<Entry>> {
         const DOING: &str = "listing dead letters";
         let types = self.types_or_only(script_type).await?;
-        let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
-        let lists: Vec<Option<Vec<Vec<u8>>>> = self.link.each(DOING, &types, list).await?;
+        let list = |of| ("LRANGE", (self.store.keys.dead(of), 0, -1));
+        let lists: Vec<Option<Vec<Vec<u8>>>> = self.store.link.each(DOING, &types, list).await?;
         let mut entries: Vec<Entry> = Vec::new();
         for (script_type, list) in types.iter().zip(lists) {
             let ids = list.unwrap_or_default();
             for ids in ids.chunks(IDS_PER_CALL) {
                 // Its error may be the words of a stop. One without a score runs again, or its job is gone.
                 for end in JobEnd::IN_ERROR {
-                    let index = self.keys.ended(end, script_type);
+                    let index = self.store.keys.ended(end, script_type);
                     let place = |id| ("ZSCORE", (&index, id));
-                    let scores: Vec<Option<f64>> = self.link.each(DOING, ids, place).await?;
+                    let scores: Vec<Option<f64>> = self.store.link.each(DOING, ids, place).await?;
                     let placed = ids
                         .iter()
                         .zip(scores)
@@ -239,10 +241,10 @@ impl Store {
         Ok(entries)
     }
 
-    pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool> {
-        let arguments = (self.keys.dead(script_type), id.as_str());
+    pub async fn is_dead(self, script_type: &ScriptType, id: &JobId) -> Result<bool> {
+        let arguments = (self.store.keys.dead(script_type), id.as_str());
         let place: Option<u64> =
-            self.link.command("looking for a dead letter", "LPOS", arguments).await?;
+            self.store.link.command("looking for a dead letter", "LPOS", arguments).await?;
         Ok(place.is_some())
     }
 }

@@ -9,7 +9,7 @@ use redis::streams::{StreamId, StreamRangeReply};
 
 use super::attempts::millis;
 use super::text::written_at;
-use super::{Result, Store};
+use super::{NotificationStore, Result};
 use crate::proto::notification::{
     DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState, ProblemMark,
     ProblemSteps,
@@ -63,14 +63,14 @@ impl NotifySnapshot {
     }
 }
 
-impl Store {
-    pub async fn notify_look(&self) -> Result<NotifySnapshot> {
+impl NotificationStore<'_> {
+    pub async fn look(self) -> Result<NotifySnapshot> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
-        pipeline.cmd("HGETALL").arg(self.keys.notify_state());
-        pipeline.cmd("HLEN").arg(self.keys.notify_messages());
+        pipeline.cmd("HGETALL").arg(self.store.keys.notify_state());
+        pipeline.cmd("HLEN").arg(self.store.keys.notify_messages());
         let ((s, us), state, undelivered): ((u64, u64), HashMap<String, Vec<u8>>, usize) =
-            self.link.pipeline("reading the state of notifications", &pipeline).await?;
+            self.store.link.pipeline("reading the state of notifications", &pipeline).await?;
         let mut look = NotifySnapshot {
             now_ms: s * 1000 + us / 1000,
             undelivered,
@@ -93,20 +93,20 @@ impl Store {
     }
 
     /// Reads up to `limit` events of this shard that are not read, and says which kinds are wanted from now on.
-    pub async fn notify_events(
-        &self,
+    pub async fn events(
+        self,
         look: &NotifySnapshot,
         wanted: &[String],
         limit: usize,
     ) -> Result<ReadEvents> {
-        let field = read_field(self.shard);
-        let from = look.unread_of(self.shard);
+        let field = read_field(self.store.shard);
+        let from = look.unread_of(self.store.shard);
         let mut pipeline = redis::pipe();
-        let events = pipeline.cmd("XRANGE").arg(self.keys.notify_events());
+        let events = pipeline.cmd("XRANGE").arg(self.store.keys.notify_events());
         events.arg(from).arg("+").arg("COUNT").arg(limit);
-        pipeline.cmd("HGETALL").arg(self.keys.notify_wanted());
+        pipeline.cmd("HGETALL").arg(self.store.keys.notify_wanted());
         let (entries, told): (StreamRangeReply, HashMap<String, u64>) =
-            self.link.pipeline("reading events for notifications", &pipeline).await?;
+            self.store.link.pipeline("reading events for notifications", &pipeline).await?;
         let soon = look.now_ms + WANTED_FOR_MS - WANTED_AGAIN_MS;
         let untold = wanted.iter().filter(|word| told.get(*word).is_none_or(|until| *until < soon));
         let untold: Vec<&String> = untold.collect();
@@ -114,28 +114,28 @@ impl Store {
             self.want_events(&untold, look.now_ms + WANTED_FOR_MS).await?;
         }
         let until = entries.ids.last().map(|entry| entry.id.clone());
-        let events = entries.ids.iter().filter_map(|entry| self.notify_event(entry)).collect();
+        let events = entries.ids.iter().filter_map(|entry| self.event(entry)).collect();
         Ok(ReadEvents { events, until, field })
     }
 
-    async fn want_events(&self, words: &[&String], until_ms: u64) -> Result<()> {
+    async fn want_events(self, words: &[&String], until_ms: u64) -> Result<()> {
         let mut pipeline = redis::pipe();
-        let set = pipeline.cmd("HSET").arg(self.keys.notify_wanted());
+        let set = pipeline.cmd("HSET").arg(self.store.keys.notify_wanted());
         for word in words {
             set.arg(*word).arg(until_ms);
         }
         set.ignore();
-        let expire = pipeline.cmd("PEXPIRE").arg(self.keys.notify_wanted());
+        let expire = pipeline.cmd("PEXPIRE").arg(self.store.keys.notify_wanted());
         expire.arg(WANTED_FOR_MS).ignore();
-        self.link.pipeline("asking for events", &pipeline).await
+        self.store.link.pipeline("asking for events", &pipeline).await
     }
 
-    fn notify_event(&self, entry: &StreamId) -> Option<(String, NotifyEvent)> {
+    fn event(self, entry: &StreamId) -> Option<(String, NotifyEvent)> {
         let at = written_at(&entry.id).map(|at| format!("{at:.3}")).unwrap_or_default();
         let fields = entry.map.iter().map(|(name, value)| {
             (name.as_str(), redis::from_redis_value_ref(value).unwrap_or_default())
         });
-        let place = match self.shard.number() {
+        let place = match self.store.shard.number() {
             0 => entry.id.clone(),
             shard => format!("s{shard}-{}", entry.id),
         };
@@ -143,15 +143,18 @@ impl Store {
     }
 
     /// Returns the messages of these ids, each with when it is due in ms since 1970.
-    pub async fn notify_messages(&self, ids: &[String]) -> Result<Vec<(NotifyMessage, u64)>> {
+    pub async fn messages(self, ids: &[String]) -> Result<Vec<(NotifyMessage, u64)>> {
         const DOING: &str = "reading messages of notifications";
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let texts: Vec<Option<Vec<u8>>> =
-            self.link.command(DOING, "HMGET", (self.keys.notify_messages(), ids)).await?;
-        let score = |id: &String| ("ZSCORE", (self.keys.notify_due(), id.clone()));
-        let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, ids, score).await?;
+        let texts: Vec<Option<Vec<u8>>> = self
+            .store
+            .link
+            .command(DOING, "HMGET", (self.store.keys.notify_messages(), ids))
+            .await?;
+        let score = |id: &String| ("ZSCORE", (self.store.keys.notify_due(), id.clone()));
+        let scores: Vec<Option<Option<f64>>> = self.store.link.each(DOING, ids, score).await?;
         let messages = texts.into_iter().zip(scores).filter_map(|(text, score)| {
             let message = serde_json::from_slice(&text?).ok()?;
             // Whole, as it was written.
@@ -162,13 +165,13 @@ impl Store {
     }
 
     /// Writes what one step has decided, and how far it has read. Returns false if another supervisor was first.
-    pub async fn notify_plan(
-        &self,
+    pub async fn plan(
+        self,
         look: &NotifySnapshot,
         plan: &MessagePlan,
         read: &[ReadEvents],
     ) -> Result<bool> {
-        let mut script = self.scripts.notify_plan.prepare_invoke();
+        let mut script = self.store.scripts.notify_plan.prepare_invoke();
         let read = read.iter().filter_map(|of| Some((of.field.clone(), of.until.clone()?)));
         let states = plan.states.iter().map(|(name, state)| {
             (format!("to:{name}"), serde_json::to_string(state).unwrap_or_default())
@@ -180,26 +183,26 @@ impl Store {
             script.arg(&planned.message.id).arg(planned.due_ms);
             script.arg(if planned.is_new { "new" } else { "join" }).arg(text);
         }
-        self.invoke("planning notifications", &script).await
+        self.store.invoke("planning notifications", &script).await
     }
 
     /// Takes up to `limit` messages that are due. Others may take them once the lease is over.
-    pub async fn notify_take(&self, limit: usize, lease: Duration) -> Result<Vec<NotifyMessage>> {
+    pub async fn take(self, limit: usize, lease: Duration) -> Result<Vec<NotifyMessage>> {
         let (doing, arguments) = ("taking messages of notifications", (limit, millis(lease)));
         let texts: Vec<Vec<u8>> =
-            self.run_script(doing, &self.scripts.notify_take, arguments).await?;
+            self.store.run_script(doing, &self.store.scripts.notify_take, arguments).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect())
     }
 
     /// Records what became of an attempt to deliver a message. Returns false if another supervisor recorded its end.
-    pub async fn notify_done(
-        &self,
+    pub async fn done(
+        self,
         message: &NotifyMessage,
         record: &DeliveryRecord,
         again_ms: Option<u64>,
     ) -> Result<bool> {
         let text = |json: Result<String, _>| json.unwrap_or_default();
-        let mut script = self.scripts.notify_done.prepare_invoke();
+        let mut script = self.store.scripts.notify_done.prepare_invoke();
         script.arg(&message.id).arg(message.to.as_str()).arg(&record.state);
         script.arg(text(serde_json::to_string(record)));
         if message.is_test() {
@@ -207,30 +210,35 @@ impl Store {
         } else if let Some(wait_ms) = again_ms {
             script.arg(wait_ms).arg(text(serde_json::to_string(message)));
         }
-        self.invoke("recording a delivery", &script).await
+        self.store.invoke("recording a delivery", &script).await
     }
 
     /// Asks for a test of a notification. Returns the id of its message.
-    pub async fn notify_test(&self, name: &NotifyName) -> Result<String> {
+    pub async fn test(self, name: &NotifyName) -> Result<String> {
         let mut command = redis::cmd("XADD");
-        command.arg(self.keys.notify_events()).arg("MAXLEN").arg("~").arg(EVENTS_LEN_MAX).arg("*");
+        command
+            .arg(self.store.keys.notify_events())
+            .arg("MAXLEN")
+            .arg("~")
+            .arg(EVENTS_LEN_MAX)
+            .arg("*");
         command.arg("event").arg("test").arg("name").arg("a test of this notification");
         command.arg("notify").arg(serde_json::json!([name]).to_string());
         let place: String =
-            self.link.query("asking for a test of a notification", &command).await?;
+            self.store.link.query("asking for a test of a notification", &command).await?;
         Ok(format!("{name}-{place}"))
     }
 
     /// Lists the latest ends of deliveries, the newest first, and the notifications whose last attempt failed.
     pub async fn deliveries(
-        &self,
+        self,
         limit: usize,
     ) -> Result<(Vec<DeliveryRecord>, Vec<DeliveryRecord>)> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("LRANGE").arg(self.keys.notify_recent()).arg(0).arg(limit.max(1) - 1);
-        pipeline.cmd("HGETALL").arg(self.keys.notify_trouble());
+        pipeline.cmd("LRANGE").arg(self.store.keys.notify_recent()).arg(0).arg(limit.max(1) - 1);
+        pipeline.cmd("HGETALL").arg(self.store.keys.notify_trouble());
         let (recent, trouble): (Vec<Vec<u8>>, BTreeMap<String, Vec<u8>>) =
-            self.link.pipeline("reading deliveries of notifications", &pipeline).await?;
+            self.store.link.pipeline("reading deliveries of notifications", &pipeline).await?;
         let read = |text: &Vec<u8>| serde_json::from_slice(text).ok();
         Ok((recent.iter().filter_map(read).collect(), trouble.values().filter_map(read).collect()))
     }
@@ -260,10 +268,12 @@ impl ProblemMarks {
     }
 }
 
-impl Store {
-    pub async fn problem_marks(&self) -> Result<ProblemMarks> {
-        let (doing, key) = ("reading the problems that are told", self.keys.notify_problems());
-        let fields: HashMap<String, Vec<u8>> = self.link.command(doing, "HGETALL", key).await?;
+impl NotificationStore<'_> {
+    pub async fn problem_marks(self) -> Result<ProblemMarks> {
+        let (doing, key) =
+            ("reading the problems that are told", self.store.keys.notify_problems());
+        let fields: HashMap<String, Vec<u8>> =
+            self.store.link.command(doing, "HGETALL", key).await?;
         let mut marks = ProblemMarks::default();
         for (field, value) in fields {
             if field == JUDGED {
@@ -277,12 +287,12 @@ impl Store {
 
     /// Writes what was decided of a snapshot, and its events. Returns false if another has judged since `read`.
     pub async fn tell_problems(
-        &self,
+        self,
         read: &ProblemMarks,
         now_ms: u64,
         steps: &ProblemSteps,
     ) -> Result<bool> {
-        let mut script = self.scripts.notify_problems.prepare_invoke();
+        let mut script = self.store.scripts.notify_problems.prepare_invoke();
         script.arg(&read.judged).arg(now_ms).arg(steps.marks.len());
         for (key, mark) in &steps.marks {
             let text = mark.as_ref().map(serde_json::to_string);
@@ -295,6 +305,6 @@ impl Store {
                 script.arg(name).arg(value);
             }
         }
-        self.invoke("telling problems", &script).await
+        self.store.invoke("telling problems", &script).await
     }
 }

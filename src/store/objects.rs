@@ -56,6 +56,7 @@ pub(super) struct Objects<'a> {
 impl Store {
     /// The maximum number of changes of one write.
     pub const OBJECT_CHANGES_MAX: usize = 1000;
+
     /// The maximum number of ids or objects of one page.
     pub const OBJECT_PAGE_MAX: usize = 10_000;
 

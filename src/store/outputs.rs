@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::{Result, Store, StoreError};
+use super::{JobStore, Result, StoreError};
 use crate::proto::job::{BootId, Job, JobId, JobOutput, JobStatus, ReplyFormat};
 use crate::proto::message::Reply;
 
@@ -24,29 +24,29 @@ pub(super) const READS_MAX: usize = 3;
 /// The state of a job and, where it is terminal, its output or error.
 pub type Outcome = (JobStatus, Option<Vec<u8>>);
 
-impl Store {
+impl JobStore<'_> {
     /// Returns whether an output gets a key of its own. Older programs know only the hash and its copies.
-    pub(super) fn is_apart(&self, id: &JobId, output: &JobOutput) -> bool {
-        output.as_bytes().len() as u64 > self.output_inline_max
-            && self.keys.legacy().is_empty()
+    pub(super) fn is_apart(self, id: &JobId, output: &JobOutput) -> bool {
+        output.as_bytes().len() as u64 > self.store.output_inline_max
+            && self.store.keys.legacy().is_empty()
             && !id.as_str().starts_with(TASK_JOB)
     }
 
     /// Stages the output of an attempt, and the reply with it in this format if one is wanted. Both expire
     /// unless the end of the attempt is recorded. Calling again is safe.
     pub(super) async fn stage_apart(
-        &self,
+        self,
         (id, boot, claimed_at): (&JobId, &BootId, u64),
         output: &JobOutput,
         reply: Option<ReplyFormat>,
     ) -> Result<()> {
         let ttl_s = STAGED_TTL.as_secs();
-        let key = self.keys.staged_output(id, boot, claimed_at);
+        let key = self.store.keys.staged_output(id, boot, claimed_at);
         let mut staging = redis::pipe();
         // All of it has its expiry, or nothing is staged.
         staging.atomic().cmd("SET").arg(key).arg(output.as_bytes()).arg("EX").arg(ttl_s);
         if let Some(format) = reply {
-            let key = self.keys.staged_reply(id, boot, claimed_at);
+            let key = self.store.keys.staged_reply(id, boot, claimed_at);
             staging.cmd("DEL").arg(&key).cmd("RPUSH").arg(&key);
             match format {
                 ReplyFormat::Json => staging.arg(Reply::json_of(id, output)),
@@ -54,12 +54,12 @@ impl Store {
             };
             staging.cmd("EXPIRE").arg(&key).arg(ttl_s);
         }
-        self.link.pipeline::<Value>("storing a large output", &staging).await?;
+        self.store.link.pipeline::<Value>("storing a large output", &staging).await?;
         Ok(())
     }
 
     /// Reads the state of a job and, where terminal, its output or error. `None` if it is missing or its status illegal.
-    pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>> {
+    pub async fn outcome(self, id: &JobId) -> Result<Option<Outcome>> {
         match self.outcome_with(id, &[]).await?.0 {
             Some((status, bytes)) => Ok(Some((status, bytes?))),
             None => Ok(None),
@@ -67,11 +67,12 @@ impl Store {
     }
 
     /// Does the same. A job that has not ended pushes a reply at its end, also if its submitter wanted none.
-    pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>> {
+    pub async fn outcome_or_reply(self, id: &JobId) -> Result<Option<Outcome>> {
         let mut asking = redis::pipe();
-        asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
+        asking.cmd("HDEL").arg(self.store.keys.job(id)).arg("reply").ignore();
         asking.add_command(self.outcome_command(id, &[]));
-        match self.link.pipeline::<(Fields,)>("asking for the reply of a job", &asking).await {
+        match self.store.link.pipeline::<(Fields,)>("asking for the reply of a job", &asking).await
+        {
             Ok((fields,)) if is_named(&fields) => self.outcome(id).await,
             Ok((fields,)) => Ok(read_outcome(fields).0),
             // Without the permission to write, the end is found in the hash.
@@ -81,33 +82,33 @@ impl Store {
     }
 
     /// Reads the state of a job. `None` if the job does not exist, or its status is illegal.
-    pub async fn state(&self, id: &JobId) -> Result<Option<JobStatus>> {
+    pub async fn state(self, id: &JobId) -> Result<Option<JobStatus>> {
         let status: Option<String> =
-            self.link.command(READING, "HGET", (self.keys.job(id), "status")).await?;
+            self.store.link.command(READING, "HGET", (self.store.keys.job(id), "status")).await?;
         Ok(status.and_then(|status| status.parse().ok()))
     }
 
-    /// Reads the states of jobs in one round trip, each as [`Store::state`] does.
+    /// Reads the states of jobs in one round trip, each as [`JobStore::state`] does.
     pub(super) async fn states(
-        &self,
+        self,
         doing: &'static str,
         ids: impl IntoIterator<Item = &JobId>,
     ) -> Result<Vec<Option<JobStatus>>> {
-        let status = |id| ("HGET", (self.keys.job(id), "status"));
-        let words: Vec<Option<String>> = self.link.each(doing, ids, status).await?;
+        let status = |id| ("HGET", (self.store.keys.job(id), "status"));
+        let words: Vec<Option<String>> = self.store.link.each(doing, ids, status).await?;
         Ok(words.into_iter().map(|word| word?.parse().ok()).collect())
     }
 
     /// Reads the outcome of a job, and further fields as they were at the same time. The inner error reports why the
     /// output of a finished job cannot be read.
     pub(super) async fn outcome_with(
-        &self,
+        self,
         id: &JobId,
         more: &[&str],
     ) -> Result<(Option<EndOfJob>, Fields)> {
         let command = self.outcome_command(id, more);
-        let mut fields: Fields = self.link.query(READING, &command).await?;
-        let key = self.keys.output(id);
+        let mut fields: Fields = self.store.link.query(READING, &command).await?;
+        let key = self.store.keys.output(id);
         for _ in 0..READS_MAX {
             if !is_named(&fields) {
                 let (outcome, more) = read_outcome(fields);
@@ -117,7 +118,7 @@ impl Store {
             // output is from the hash if the hash is the same before and after.
             let mut reading = redis::pipe();
             reading.cmd("GET").arg(&key).add_command(command.clone());
-            let output = match self.link.pipeline(READING_OUTPUT, &reading).await {
+            let output = match self.store.link.pipeline(READING_OUTPUT, &reading).await {
                 Ok((Some(output), now)) if now == fields => Ok(Some(output)),
                 Ok((None, now)) if now == fields => {
                     let reason = format!("key {key} is gone, though the job has not expired");
@@ -133,30 +134,30 @@ impl Store {
             return Ok((Some((JobStatus::Finished, output)), read_outcome(fields).1));
         }
         let reason = format!("job {id} changes while it is read");
-        Err(StoreError::not_serving(&self.address(), reason))
+        Err(StoreError::not_serving(&self.store.address(), reason))
     }
 
     /// Reads the outputs in the hashes of jobs of one shard, of each that is not longer than `bytes_max`: `None` for a
     /// longer one, and for one under a key of its own. It is empty where there is none.
     pub async fn short_outputs(
-        &self,
+        self,
         ids: &[&JobId],
         bytes_max: u64,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         const DOING: &str = "reading outputs of jobs";
         let mut sizes = redis::pipe();
         for id in ids {
-            sizes.cmd("HSTRLEN").arg(self.keys.job(id)).arg("output");
-            sizes.cmd("HEXISTS").arg(self.keys.job(id)).arg("output_key");
+            sizes.cmd("HSTRLEN").arg(self.store.keys.job(id)).arg("output");
+            sizes.cmd("HEXISTS").arg(self.store.keys.job(id)).arg("output_key");
         }
         let sizes: Vec<(u64, bool)> = match ids {
             [] => Vec::new(),
-            _ => self.link.pipeline(DOING, &sizes).await?,
+            _ => self.store.link.pipeline(DOING, &sizes).await?,
         };
         let is_read = |size: &(u64, bool)| (1..=bytes_max).contains(&size.0);
         let read = ids.iter().zip(&sizes).filter(|(_, size)| is_read(size)).map(|(id, _)| *id);
-        let output = |id| ("HGET", (self.keys.job(id), "output"));
-        let mut outputs = self.link.each(DOING, read, output).await?.into_iter();
+        let output = |id| ("HGET", (self.store.keys.job(id), "output"));
+        let mut outputs = self.store.link.each(DOING, read, output).await?.into_iter();
         let text = |size: &(u64, bool)| match size {
             size if is_read(size) => Some(outputs.next().flatten().unwrap_or_default()),
             (0, false) => Some(Vec::new()),
@@ -165,14 +166,14 @@ impl Store {
         Ok(sizes.iter().map(text).collect())
     }
 
-    fn outcome_command(&self, id: &JobId, more: &[&str]) -> redis::Cmd {
+    fn outcome_command(self, id: &JobId, more: &[&str]) -> redis::Cmd {
         let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg(&OUTCOME_FIELDS).arg(more);
+        command.arg(self.store.keys.job(id)).arg(&OUTCOME_FIELDS).arg(more);
         command
     }
 
     /// Adds the output that the hash of a job only names. Returns false if the job has changed meanwhile.
-    pub(super) async fn add_output(&self, job: &mut Job) -> Result<bool> {
+    pub(super) async fn add_output(self, job: &mut Job) -> Result<bool> {
         const NAMED: &str = "output_key";
         let is_whole = job.status != JobStatus::Finished || job.output.is_some();
         if is_whole || !job.extra.contains_key(NAMED) {

@@ -14,7 +14,9 @@ use tracing::{debug, warn};
 
 use super::adopt::START_PATIENCE;
 use super::store_error::CONNECTING;
-use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Result, Store, StoreError};
+use super::{
+    Adopted, AdoptionRules, AfterAdoption, Backoff, RedisStore, Result, Store, StoreError,
+};
 use crate::proto::target::ActorId;
 
 /// The keys that may wait. With more of them, all lists are checked.
@@ -129,12 +131,12 @@ impl<'a> Rounds<'a> {
             }
         }
         if is_all {
-            for list in self.store.unadopted().await? {
+            for list in self.store.legacy().unadopted().await? {
                 self.make_due(list, now);
             }
         }
         if !actors.is_empty() {
-            match self.store.note_actors(&actors).await {
+            match self.store.legacy().note_actors(&actors).await {
                 Err(error) if error.is_outage() => return Err(error),
                 Err(error) => debug!("noting actors of foreign programs: {error}"),
                 Ok(_) => {}
@@ -160,7 +162,7 @@ impl<'a> Rounds<'a> {
         let due: Vec<String> =
             self.due.iter().filter(|(_, at)| **at <= now).map(|(list, _)| list.clone()).collect();
         for list in due {
-            let adopted = match self.store.adopt(&list, rules).await {
+            let adopted = match self.store.legacy().adopt(&list, rules).await {
                 Err(error) if error.is_outage() => return Err(error),
                 // Not permitted, or a key of a wrong type: other lists go on.
                 Err(error) => {
@@ -274,10 +276,10 @@ async fn look_again_and_again(store: &Store, rules: &impl Fn() -> AdoptionRules)
     Ok(())
 }
 
-impl Store {
+impl RedisStore<'_> {
     /// Returns the reason why Redis does not report pushes by plain commands, if it does not.
-    pub async fn receives_push_notifications(&self) -> Result<Option<String>> {
-        match PushNotifications::hang(self).await {
+    pub async fn receives_push_notifications(self) -> Result<Option<String>> {
+        match PushNotifications::hang(self.store).await {
             Ok(_) => Ok(None),
             Err(error) if error.is_outage() => Err(error),
             Err(error) => Ok(Some(error.to_string())),

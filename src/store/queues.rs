@@ -8,7 +8,7 @@ use redis::Value;
 use super::attempts::kept;
 use super::newest::whole;
 use super::text::{StoredText, read};
-use super::{Result, Store, StoreError};
+use super::{QueueStore, Result, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
@@ -77,12 +77,14 @@ fn names_of(queues: &[Queue]) -> Vec<String> {
     queues.iter().map(ToString::to_string).collect()
 }
 
-impl Store {
+impl QueueStore<'_> {
     /// The state of every queue that may hold jobs or is paused, and of these `others`, in the order of their names.
-    pub async fn queue_states(&self, others: BTreeSet<Queue>) -> Result<Vec<QueueState>> {
+    pub async fn states(self, others: BTreeSet<Queue>) -> Result<Vec<QueueState>> {
         let paused = self.pauses().await?;
         let mut queues = others;
-        queues.extend(self.queues().await?.into_iter().chain(paused.queues.iter().cloned()));
+        queues.extend(
+            self.store.jobs().queues().await?.into_iter().chain(paused.queues.iter().cloned()),
+        );
         let queues: Vec<Queue> = queues.into_iter().collect();
         let mut states = Vec::with_capacity(queues.len());
         for page in queues.chunks(QUEUES_PER_PAGE) {
@@ -101,15 +103,17 @@ impl Store {
         Ok(states)
     }
 
-    async fn name_limits(&self, states: &mut [QueueState]) -> Result<()> {
+    async fn name_limits(self, states: &mut [QueueState]) -> Result<()> {
         const DOING: &str = "listing queues";
         let mut held: Vec<&mut QueueState> = states.iter_mut().filter(|of| of.held > 0).collect();
-        let first = |state: &&mut QueueState| ("ZRANGE", (self.keys.held(&state.queue), 0, 0));
-        let firsts: Vec<Option<Vec<StoredText>>> = self.link.each(DOING, &held, first).await?;
+        let first =
+            |state: &&mut QueueState| ("ZRANGE", (self.store.keys.held(&state.queue), 0, 0));
+        let firsts: Vec<Option<Vec<StoredText>>> =
+            self.store.link.each(DOING, &held, first).await?;
         let ids = firsts.iter().map(|first| first.as_ref()?.first()?.parse::<JobId>().ok());
         let ids: Vec<Option<JobId>> = ids.collect();
-        let known = ids.iter().flatten().map(|id| self.keys.job(id));
-        let limits = self.link.each(DOING, known, |job| ("HGET", (job, "held_by"))).await?;
+        let known = ids.iter().flatten().map(|id| self.store.keys.job(id));
+        let limits = self.store.link.each(DOING, known, |job| ("HGET", (job, "held_by"))).await?;
         let mut limits = limits.into_iter();
         for (state, _) in held.iter_mut().zip(ids).filter(|(_, id)| id.is_some()) {
             state.held_by = limits.next().flatten().flatten();
@@ -118,24 +122,24 @@ impl Store {
     }
 
     async fn states_of(
-        &self,
+        self,
         queues: &[Queue],
         paused: &Pauses,
     ) -> Result<(Vec<QueueState>, Vec<u64>)> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().cmd("TIME");
         for queue in queues {
-            pipeline.cmd("LLEN").arg(self.keys.work(queue));
-            pipeline.cmd("ZCARD").arg(self.keys.ready(queue));
-            pipeline.cmd("ZCARD").arg(self.keys.held(queue));
-            for index in [self.keys.ready(queue), self.keys.held(queue)] {
+            pipeline.cmd("LLEN").arg(self.store.keys.work(queue));
+            pipeline.cmd("ZCARD").arg(self.store.keys.ready(queue));
+            pipeline.cmd("ZCARD").arg(self.store.keys.held(queue));
+            for index in [self.store.keys.ready(queue), self.store.keys.held(queue)] {
                 pipeline.cmd("ZRANGE").arg(index).arg(0).arg(0).arg("WITHSCORES");
             }
-            let rate = self.keys.rate(queue.target.script_type());
+            let rate = self.store.keys.rate(queue.target.script_type());
             pipeline.cmd("HGET").arg(rate).arg("per_s");
         }
         let mut answers =
-            self.link.pipeline::<Vec<Value>>("listing queues", &pipeline).await?.into_iter();
+            self.store.link.pipeline::<Vec<Value>>("listing queues", &pipeline).await?.into_iter();
         let unexpected = || StoreError::unexpected("listing queues");
         let now: (i64, i64) = answers.next().and_then(read).ok_or_else(unexpected)?;
         let now_us = now.0 * 1_000_000 + now.1;
@@ -169,26 +173,30 @@ impl Store {
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are
     /// paused, and every script type that ever had a job or an actor.
-    pub async fn known_targets(&self) -> Result<BTreeSet<Target>> {
+    pub async fn known_targets(self) -> Result<BTreeSet<Target>> {
         let mut known: BTreeSet<Target> =
-            self.types().await?.into_iter().map(Target::any).collect();
-        let queues = self.queues().await?.into_iter().chain(self.pauses().await?.queues);
+            self.store.jobs().types().await?.into_iter().map(Target::any).collect();
+        let queues =
+            self.store.jobs().queues().await?.into_iter().chain(self.pauses().await?.queues);
         known.extend(queues.map(|queue| queue.target));
-        let actors = self.actors(None).await?;
+        let actors = self.store.actors().list(None).await?;
         let of_actors = actors.iter().flat_map(|of| of.actor.queues());
         known.extend(of_actors.map(|queue| queue.target));
         Ok(known)
     }
 
-    pub async fn pauses(&self) -> Result<Pauses> {
-        let names: Vec<StoredText> =
-            self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
+    pub async fn pauses(self) -> Result<Pauses> {
+        let names: Vec<StoredText> = self
+            .store
+            .link
+            .command("listing paused queues", "SMEMBERS", self.store.keys.paused())
+            .await?;
         let names: Vec<String> = names.into_iter().map(String::from).collect();
         Ok(Pauses::of_names(&names))
     }
 
     /// Pauses all queues of a rule, also those that come later. Returns true if the rule is new.
-    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool> {
+    pub async fn pause_by_rule(self, rule: &PauseRule) -> Result<bool> {
         let names = [rule.to_string()];
         let news = self.pause_or_resume("pausing queues", "pause", &names).await?;
         Ok(news.contains(&true))
@@ -196,13 +204,14 @@ impl Store {
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
-    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses> {
+    pub async fn resume_by_rule(self, rule: &PauseRule) -> Result<Pauses> {
         let Pauses { mut queues, mut rules } = self.pauses().await?;
         queues.retain(|queue| rule.covers(queue));
         rules.retain(|other| rule.includes(other));
         let ended = Pauses { queues, rules };
         // The others are only waked.
-        let known = self.queues().await?.into_iter().filter(|queue| rule.covers(queue));
+        let known =
+            self.store.jobs().queues().await?.into_iter().filter(|queue| rule.covers(queue));
         let known = known.map(|queue| queue.to_string());
         let names: Vec<String> = ended.names().into_iter().chain(known).collect();
         self.pause_or_resume("resuming queues", "resume", &names).await?;
@@ -210,22 +219,22 @@ impl Store {
     }
 
     /// Pauses queues: no actor of Hero claims from them until they are resumed. Returns true for each that was not paused.
-    pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>> {
+    pub async fn pause(self, queues: &[Queue]) -> Result<Vec<bool>> {
         self.pause_or_resume("pausing queues", "pause", &names_of(queues)).await
     }
 
     /// Resumes queues. Returns true for each that was paused.
-    pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>> {
+    pub async fn resume(self, queues: &[Queue]) -> Result<Vec<bool>> {
         self.pause_or_resume("resuming queues", "resume", &names_of(queues)).await
     }
 
     async fn pause_or_resume(
-        &self,
+        self,
         doing: &'static str,
         what: &str,
         names: &[String],
     ) -> Result<Vec<bool>> {
-        self.run_script(doing, &self.scripts.pause, (what, names)).await
+        self.store.run_script(doing, &self.store.scripts.pause, (what, names)).await
     }
 
     /// Ends every job that waits in a queue in `error`, as a stop does; jobs dispatched meanwhile
@@ -233,7 +242,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`], with the jobs before it ended.
-    pub async fn purge(&self, queue: &Queue, retention: impl Into<Retention>) -> Result<u64> {
+    pub async fn purge(self, queue: &Queue, retention: impl Into<Retention>) -> Result<u64> {
         let retention = kept(retention);
         let (mut purged, mut still_to_go) = (0, None);
         loop {
@@ -242,8 +251,10 @@ impl Store {
                 return Ok(purged);
             }
             let arguments = (queue.to_string(), most, &retention);
-            let (ended, taken_out, left): (u64, u64, u64) =
-                self.run_script("purging a queue", &self.scripts.purge, arguments).await?;
+            let (ended, taken_out, left): (u64, u64, u64) = self
+                .store
+                .run_script("purging a queue", &self.store.scripts.purge, arguments)
+                .await?;
             purged += ended;
             // Only the entries of the first step: clients may continue to submit.
             still_to_go = Some(still_to_go.map_or(left, |number| number.saturating_sub(taken_out)));
@@ -256,24 +267,24 @@ impl Store {
     /// Returns the number of jobs that wait in a queue: the length of its ready index, and the jobs that programs pushed, as
     /// far as they stand at the ends of its list. The list has entries of jobs that were stopped or deleted until a sweep
     /// removes them, and the index lacks what programs pushed until it is adopted: neither length alone is the number.
-    async fn depth_of(&self, queue: &Queue, list: u64, ready: u64) -> Result<u64> {
+    async fn depth_of(self, queue: &Queue, list: u64, ready: u64) -> Result<u64> {
         const DOING: &str = "counting the jobs of a queue";
         if list <= ready {
             return Ok(list);
         }
-        let entries = self.keys.work(queue);
+        let entries = self.store.keys.work(queue);
         let front: Vec<StoredText> =
-            self.link.command(DOING, "LRANGE", (&entries, 0, COMPARED - 1)).await?;
+            self.store.link.command(DOING, "LRANGE", (&entries, 0, COMPARED - 1)).await?;
         let back: Vec<StoredText> =
-            self.link.command(DOING, "LRANGE", (&entries, -COMPARED, -1)).await?;
+            self.store.link.command(DOING, "LRANGE", (&entries, -COMPARED, -1)).await?;
         let ids: HashSet<String> = front.into_iter().chain(back).map(String::from).collect();
         let ids: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
-        let index = self.keys.ready(queue);
+        let index = self.store.keys.ready(queue);
         let score = |id: &JobId| ("ZSCORE", (index.clone(), id.to_string()));
-        let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, &ids, score).await?;
+        let scores: Vec<Option<Option<f64>>> = self.store.link.each(DOING, &ids, score).await?;
         let others = ids.iter().zip(scores).filter(|(_, score)| *score == Some(None));
         let others: Vec<&JobId> = others.map(|(id, _)| id).collect();
-        let states = self.states(DOING, others.iter().copied()).await?;
+        let states = self.store.jobs().states(DOING, others.iter().copied()).await?;
         let is_waiting = |state: &&_| **state == Some(JobStatus::Dispatched);
         let pushed = states.iter().filter(is_waiting).count() as u64;
         // Without a stale entry at its ends, a list has none: programs push faster than they are adopted.
@@ -296,14 +307,10 @@ pub struct UsedSelectors {
     pub until_us: u64,
 }
 
-impl Store {
+impl QueueStore<'_> {
     /// Returns the expressions of a type that were used at this time or later.
-    pub async fn selectors(
-        &self,
-        script_type: &ScriptType,
-        since_us: u64,
-    ) -> Result<UsedSelectors> {
-        let key = self.keys.selectors_used(script_type);
+    pub async fn selectors(self, script_type: &ScriptType, since_us: u64) -> Result<UsedSelectors> {
+        let key = self.store.keys.selectors_used(script_type);
         let mut found = UsedSelectors::default();
         let mut from_us = since_us;
         loop {
@@ -312,7 +319,7 @@ impl Store {
             pipeline.cmd("ZRANGEBYSCORE").arg(&key).arg(from_us).arg("+inf").arg("WITHSCORES");
             pipeline.arg("LIMIT").arg(0).arg(PER_PAGE);
             let (number, used): (usize, Vec<(StoredText, u64)>) =
-                self.link.pipeline(READING, &pipeline).await?;
+                self.store.link.pipeline(READING, &pipeline).await?;
             found.number = number;
             let is_last = used.len() < PER_PAGE;
             // What is used meanwhile moves to the end: a place by rank would leave others out.
@@ -330,7 +337,7 @@ impl Store {
 
     /// Returns the expressions of those queues that have one and are known.
     pub(super) async fn selectors_of(
-        &self,
+        self,
         queues: &[Queue],
     ) -> Result<BTreeMap<SelectorDigest, String>> {
         let mut of_types: BTreeMap<&ScriptType, Vec<SelectorDigest>> = BTreeMap::new();
@@ -347,7 +354,7 @@ impl Store {
     }
 
     async fn texts_of(
-        &self,
+        self,
         script_type: &ScriptType,
         digests: &[SelectorDigest],
     ) -> Result<BTreeMap<SelectorDigest, String>> {
@@ -355,8 +362,9 @@ impl Store {
             return Ok(BTreeMap::new());
         }
         let fields: Vec<&str> = digests.iter().map(SelectorDigest::as_str).collect();
-        let arguments = (self.keys.selectors(script_type), fields);
-        let texts: Vec<Option<StoredText>> = self.link.command(READING, "HMGET", arguments).await?;
+        let arguments = (self.store.keys.selectors(script_type), fields);
+        let texts: Vec<Option<StoredText>> =
+            self.store.link.command(READING, "HMGET", arguments).await?;
         let known = digests.iter().zip(texts);
         Ok(known.filter_map(|(of, text)| Some((of.clone(), String::from(text?)))).collect())
     }

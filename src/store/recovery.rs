@@ -11,7 +11,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use super::attempts::{kept, millis};
 use super::backoff::micros;
-use super::{Result, Store};
+use super::{RecoveryStore, RedisStore, Result};
 use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::RECOVERING;
 use crate::proto::target::{Fallback, ScriptType};
@@ -29,7 +29,7 @@ pub struct Recovered {
     pub foreign: u64,
     /// Entries of jobs that are gone.
     pub orphans: u64,
-    /// True if Redis's clock was set back: [`Store::shorten_waits`] has work.
+    /// True if Redis's clock was set back: [`RecoveryStore::shorten_waits`] has work.
     pub was_set_back: bool,
     /// Notes on the first hundred jobs.
     pub notes: Vec<JobNote>,
@@ -62,12 +62,12 @@ words! {
 /// The values that `recover_boots.lua` returns.
 type BootsAnswer = (u64, u64, u64, Vec<JobNote>, u64, bool);
 
-impl Store {
+impl RecoveryStore<'_> {
     /// Recovers the jobs of a boot that the caller knows to be gone, and how it died; or of those whose lease has run out, as
     /// long as the last look was no longer ago than `pause`. Else the clock of Redis was set, or nobody looked: then the
     /// leases last on for what they had left.
-    pub async fn recover_boots(
-        &self,
+    pub async fn boots(
+        self,
         gone: Option<(&BootId, BootDeath)>,
         pause: Duration,
         crash_limit: u32,
@@ -77,8 +77,10 @@ impl Store {
         let arguments = (boot, crash_limit, kept(retention), millis(pause), death);
         let mut found = Recovered::default();
         loop {
-            let answer: BootsAnswer =
-                self.run_script(RECOVERING, &self.scripts.recover_boots, &arguments).await?;
+            let answer: BootsAnswer = self
+                .store
+                .run_script(RECOVERING, &self.store.scripts.recover_boots, &arguments)
+                .await?;
             let (boots, put_back, given_up, notes, left, was_set_back) = answer;
             found.was_set_back = was_set_back;
             found.boots += boots;
@@ -92,18 +94,19 @@ impl Store {
     }
 
     /// Shortens the waits that a step back of Redis's clock has made longer.
-    pub async fn shorten_waits(&self) -> Result<()> {
+    pub async fn shorten_waits(self) -> Result<()> {
         let (doing, script) =
-            ("shortening waits after a step of the clock", &self.scripts.shorten_waits);
-        while self.run_script(doing, script, ENTRIES_PER_STEP).await? {}
+            ("shortening waits after a step of the clock", &self.store.scripts.shorten_waits);
+        while self.store.run_script(doing, script, ENTRIES_PER_STEP).await? {}
         Ok(())
     }
 
     /// Puts back jobs that foreign actors popped and never started.
-    pub async fn recover_pops(&self, retention: impl Into<Retention>) -> Result<Recovered> {
+    pub async fn pops(self, retention: impl Into<Retention>) -> Result<Recovered> {
         let arguments = (millis(POP_GRACE), HEAD_DEPTH, PER_SWEEP, kept(retention));
         let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) = self
-            .run_script("recovering foreign pops", &self.scripts.recover_pops, arguments)
+            .store
+            .run_script("recovering foreign pops", &self.store.scripts.recover_pops, arguments)
             .await?;
         let foreign = started + ended;
         Ok(Recovered { put_back, foreign, orphans, notes, ..Recovered::default() })
@@ -113,7 +116,7 @@ impl Store {
     /// actors to the next wider queue, where they, or else their types, allow it. Returns notes on the
     /// first hundred.
     pub async fn fall_back(
-        &self,
+        self,
         after: Duration,
         of_types: &BTreeMap<ScriptType, Fallback>,
     ) -> Result<Vec<JobNote>> {
@@ -122,13 +125,13 @@ impl Store {
         let doing = "moving jobs from queues without live actors";
         let arguments = (micros(after), PER_SWEEP, FALLBACKS_PER_STEP, of_types);
         let (_, notes): (u64, Vec<JobNote>) =
-            self.run_script(doing, &self.scripts.fall_back, arguments).await?;
+            self.store.run_script(doing, &self.store.scripts.fall_back, arguments).await?;
         Ok(notes)
     }
 
     /// Tends jobs that foreign actors run. `timeout` is the default of a job, `every` the time between looks at it.
-    pub async fn recover_foreign(
-        &self,
+    pub async fn foreign(
+        self,
         timeout: Duration,
         every: Duration,
         crash_limit: u32,
@@ -138,30 +141,41 @@ impl Store {
         let (doing, arguments) =
             ("tending jobs of foreign actors", (times, crash_limit, kept(retention)));
         let (foreign, put_back, given_up, notes) =
-            self.run_script(doing, &self.scripts.recover_foreign, arguments).await?;
+            self.store.run_script(doing, &self.store.scripts.recover_foreign, arguments).await?;
         Ok(Recovered { put_back, given_up, foreign, notes, ..Recovered::default() })
     }
 
     /// Returns the keys that scripts found to have a wrong type, with it; each again after `again` if not repaired.
-    pub async fn report_wrong_types(&self, again: Duration) -> Result<Vec<(String, String)>> {
+    pub async fn report_wrong_types(self, again: Duration) -> Result<Vec<(String, String)>> {
         let doing = "reading which keys have the wrong type";
-        self.run_script(doing, &self.scripts.report_wrong_types, again.as_secs()).await
+        self.store.run_script(doing, &self.store.scripts.report_wrong_types, again.as_secs()).await
     }
 
+    pub async fn orphans(self) -> Result<Recovered> {
+        let orphans = self
+            .store
+            .run_script("removing orphans", &self.store.scripts.recover_orphans, PER_SWEEP)
+            .await?;
+        Ok(Recovered { orphans, ..Recovered::default() })
+    }
+}
+
+impl RedisStore<'_> {
     /// Returns the fixed keys of a wrong type, and all keys where scripts found one lately, as sentences.
-    pub async fn wrong_types(&self) -> Result<Vec<String>> {
+    pub async fn wrong_types(self) -> Result<Vec<String>> {
         const DOING: &str = "reading types of keys";
         let mut pipeline = redis::pipe();
-        let fixed = self.keys.fixed();
+        let fixed = self.store.keys.fixed();
         for (key, _) in &fixed {
             pipeline.cmd("TYPE").arg(key);
         }
-        let types: Vec<String> = self.link.pipeline(DOING, &pipeline).await?;
+        let types: Vec<String> = self.store.link.pipeline(DOING, &pipeline).await?;
         let wrong = fixed.iter().zip(types).filter(|((_, right), of)| of != right && of != "none");
         let mut found: Vec<String> = wrong
             .map(|((key, right), of)| format!("key {key} is a {of}, not a {right}; delete it"))
             .collect();
-        let noted = self.link.command(DOING, "ZRANGE", (self.keys.wrong_types(), 0, -1)).await;
+        let noted =
+            self.store.link.command(DOING, "ZRANGE", (self.store.keys.wrong_types(), 0, -1)).await;
         // Its own wrong type is among the others.
         let noted: Vec<String> = noted.unwrap_or_default();
         let noted = noted.iter().filter(|noted| fixed.iter().all(|(key, _)| key != *noted));
@@ -169,12 +183,6 @@ impl Store {
             noted.map(|key| format!("key {key} had the wrong type lately; check its type")),
         );
         Ok(found)
-    }
-
-    pub async fn recover_orphans(&self) -> Result<Recovered> {
-        let orphans =
-            self.run_script("removing orphans", &self.scripts.recover_orphans, PER_SWEEP).await?;
-        Ok(Recovered { orphans, ..Recovered::default() })
     }
 }
 
@@ -202,12 +210,15 @@ pub struct FoundUnindexed {
 /// The noted entries that are read for people.
 const SHOWN_MAX: isize = 1000;
 
-impl Store {
+impl RecoveryStore<'_> {
     /// Lists the ids of the last minute without a hash, each after its list: at most a thousand.
-    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>> {
-        let arguments = (self.keys.unindexed(), 0, SHOWN_MAX - 1);
-        let noted: Vec<String> =
-            self.link.command("reading which ids were pushed early", "ZRANGE", arguments).await?;
+    pub async fn ids_without_hash(self) -> Result<Vec<(String, String)>> {
+        let arguments = (self.store.keys.unindexed(), 0, SHOWN_MAX - 1);
+        let noted: Vec<String> = self
+            .store
+            .link
+            .command("reading which ids were pushed early", "ZRANGE", arguments)
+            .await?;
         let pushed = |entry: &String| {
             let (list, id) = entry.split_once(' ')?;
             Some((list.to_owned(), id.to_owned()))
@@ -218,16 +229,16 @@ impl Store {
     /// Looks at jobs that are noted since they stand in no index, and, with `walks`, at some of the hashes of all jobs.
     /// Walks are `pause` apart. Calling again is safe.
     pub async fn find_unindexed(
-        &self,
+        self,
         walks: bool,
         pause: Duration,
         retention: impl Into<Retention>,
     ) -> Result<FoundUnindexed> {
-        let mut script = self.scripts.find_unindexed.prepare_invoke();
+        let mut script = self.store.scripts.find_unindexed.prepare_invoke();
         script.arg(millis(GRACE)).arg(if walks { KEYS_PER_STEP } else { 0 });
         script.arg(millis(STEP_PAUSE.min(pause))).arg(millis(pause)).arg(kept(retention));
         let (put_back, started, ended, next_ms, number, one, notes): Answer =
-            self.invoke("finding jobs that stand in no index", &script).await?;
+            self.store.invoke("finding jobs that stand in no index", &script).await?;
         let foreign = started + ended;
         Ok(FoundUnindexed {
             recovered: Recovered { put_back, foreign, notes, ..Recovered::default() },
@@ -237,9 +248,9 @@ impl Store {
     }
 
     /// Notes that a client waits for a job: if it stands in no index, a supervisor looks at it.
-    pub async fn note_awaited(&self, id: &JobId) -> Result<()> {
+    pub async fn note_awaited(self, id: &JobId) -> Result<()> {
         let doing = "noting that a job is awaited";
-        self.run_script(doing, &self.scripts.note_awaited, id.as_str()).await
+        self.store.run_script(doing, &self.store.scripts.note_awaited, id.as_str()).await
     }
 }
 
@@ -276,12 +287,13 @@ impl FromRedisValue for JobNote {
     }
 }
 
-impl Store {
+impl RedisStore<'_> {
     /// Returns the patterns of keys that Redis refuses to this login, as an access list writes them: `hero:job:*`.
-    pub async fn refused_keys(&self) -> Result<Vec<String>> {
+    pub async fn refused_keys(self) -> Result<Vec<String>> {
         let mut refused = Vec::new();
-        for (pattern, key) in self.keys.patterns() {
-            match self.link.command::<u64>("looking at the access list", "EXISTS", key).await {
+        for (pattern, key) in self.store.keys.patterns() {
+            match self.store.link.command::<u64>("looking at the access list", "EXISTS", key).await
+            {
                 Err(error) if error.is_access_refused() => refused.push(pattern),
                 answer => _ = answer?,
             }

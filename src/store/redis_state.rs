@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::text::read;
 use super::write_trial::WriteTrial;
-use super::{Result, Store, StoreError};
+use super::{RedisStore, Result, StoreError};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
 
@@ -82,15 +82,15 @@ pub struct RedisState {
     pub write_trial: WriteTrial,
 }
 
-impl Store {
+impl RedisStore<'_> {
     /// Reads the state of Redis. An ACL that forbids CONFIG often allows INFO, and Redis logs what it
     /// forbids; so `asks_config` is for the default user and for a person who asks.
     ///
     /// # Errors
     /// [`StoreError`]; without the right to INFO, everything is unknown and this is no error.
-    pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState> {
+    pub async fn state(self, asks_config: bool) -> Result<RedisState> {
         const DOING: &str = "asking redis for its state";
-        let info: String = match self.link.query(DOING, &redis::cmd("INFO")).await {
+        let info: String = match self.store.link.query(DOING, &redis::cmd("INFO")).await {
             Ok(info) => info,
             Err(StoreError::NotPermitted { reason, .. }) if reason.contains("NOPERM") => {
                 return Ok(RedisState::default());
@@ -99,26 +99,27 @@ impl Store {
         };
         // Until then it reports the settings that it will have as others.
         if let Some(reason) = loading(&info) {
-            return Err(StoreError::not_serving(&self.address(), reason));
+            return Err(StoreError::not_serving(&self.store.address(), reason));
         }
         let mut state = RedisState::read(&info);
-        if self.link.server.way().cluster().is_some() {
+        if self.store.link.server.way().cluster().is_some() {
             state.cluster = ClusterPlace::Followed;
         }
         if asks_config {
-            state.user = match self.link.command(DOING, "ACL", "WHOAMI").await {
+            state.user = match self.store.link.command(DOING, "ACL", "WHOAMI").await {
                 Ok(user) => Some(user),
                 Err(error) if error.is_outage() => return Err(error),
                 Err(_) => None,
             };
         }
-        if asks_config || self.link.server.way().is_default_user {
+        if asks_config || self.store.link.server.way().is_default_user {
             let mut pipeline = redis::pipe();
             pipeline.ignore_errors();
             for name in ["appendfsync", "save"] {
                 pipeline.cmd("CONFIG").arg("GET").arg(name);
             }
-            let mut values = self.link.pipeline::<Vec<Value>>(DOING, &pipeline).await?.into_iter();
+            let mut values =
+                self.store.link.pipeline::<Vec<Value>>(DOING, &pipeline).await?.into_iter();
             let mut value = || read::<(String, String)>(values.next()?).map(|(_, value)| value);
             (state.fsync, state.save_points) = (value(), value());
         }
@@ -132,8 +133,9 @@ impl Store {
     }
 
     /// Returns the run id of the server, another one after each of its starts; `None` if the user of Redis may not know it.
-    pub async fn server_run_id(&self) -> Result<Option<String>> {
-        let info = self.link.command::<String>("reading the run id of redis", "INFO", "server");
+    pub async fn run_id(self) -> Result<Option<String>> {
+        let info =
+            self.store.link.command::<String>("reading the run id of redis", "INFO", "server");
         match info.await {
             Ok(info) => Ok(info_value(&info, "run_id")),
             Err(error) if error.is_outage() => Err(error),

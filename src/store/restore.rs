@@ -6,7 +6,7 @@ use redis::ToRedisArgs;
 
 use super::attempts::kept;
 use super::jobs::moved;
-use super::{Result, RetryOutcome, Store, StoreError};
+use super::{RestoreStore, Result, RetryOutcome, Store, StoreError};
 use crate::proto::backup::{
     Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, JobCopy, LimitCopy, LogCopy, NotifyCopy,
     ObjectCopy,
@@ -24,40 +24,35 @@ const OF_THE_ATTEMPT: [&str; 5] = ["started_at", "actor", "boot_id", "progress",
 /// Fields that name slots, queues and keys of the old namespace.
 const OF_THE_NAMESPACE: [&str; 4] = ["limits", "held_by", "legacy", "output_key"];
 
-impl Store {
+impl RestoreStore<'_> {
     /// Returns true if the namespace has neither jobs nor objects.
-    pub async fn is_empty(&self) -> Result<bool> {
-        for mut index in self.backup_indexes().await? {
-            if !self.backup_page(&mut index, 1).await?.is_empty() {
+    pub async fn is_empty(self) -> Result<bool> {
+        for mut index in self.store.backup().indexes().await? {
+            if !self.store.backup().page(&mut index, 1).await?.is_empty() {
                 return Ok(false);
             }
         }
-        Ok(self.object_contexts(None, 1).await?.is_empty())
+        Ok(self.store.object_contexts(None, 1).await?.is_empty())
     }
 
     /// Restores a job: an ended one completely, with its place in the index so much later, any other as
     /// `created`. Returns false if its id is taken.
-    pub async fn restore_job(
-        &self,
-        job: &JobCopy,
-        later_us: i64,
-        retention: Retention,
-    ) -> Result<bool> {
-        let mut script = self.scripts.restore_job.prepare_invoke();
+    pub async fn job(self, job: &JobCopy, later_us: i64, retention: Retention) -> Result<bool> {
+        let mut script = self.store.scripts.restore_job.prepare_invoke();
         let ttl = job.ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
         let score = job.order.map(|order| order.saturating_add(later_us).to_string());
         script.arg(job.id.as_str()).arg(kept(retention)).arg(ttl).arg(score.unwrap_or_default());
         for (name, value) in fields_to_restore(job) {
             script.arg(name).arg(value);
         }
-        let answer: String = self.invoke(DOING, &script).await?;
+        let answer: String = self.store.invoke(DOING, &script).await?;
         Ok(answer == "ok")
     }
 
     /// Sends a restored job on its way, to the state that it had in the backup. It stays `created` if its fields name no queue.
     /// Calling again is safe.
-    pub async fn restore_place(
-        &self,
+    pub async fn place(
+        self,
         id: &JobId,
         before: JobStatus,
         queue: Option<&Queue>,
@@ -66,13 +61,14 @@ impl Store {
     ) -> Result<RetryOutcome> {
         let queue = queue.map(ToString::to_string).unwrap_or_default();
         let arguments = (id.as_str(), before.as_str(), queue, kept(retention), pending);
-        let answer: String = self.run_script(DOING, &self.scripts.restore_place, arguments).await?;
+        let answer: String =
+            self.store.run_script(DOING, &self.store.scripts.restore_place, arguments).await?;
         moved(&answer, "").ok_or_else(|| StoreError::unexpected(DOING))
     }
 
     /// Restores a part of the log of a job, kept for `ttl_ms`. Calling again is safe.
-    pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<()> {
-        let mut script = self.scripts.restore_log.prepare_invoke();
+    pub async fn log(self, log: &LogCopy, ttl_ms: u64) -> Result<()> {
+        let mut script = self.store.scripts.restore_log.prepare_invoke();
         script.arg(log.id.as_str()).arg(ttl_ms.max(1)).arg(log.entries.len());
         for (id, fields) in &log.entries {
             script.arg(id).arg(fields.len());
@@ -80,11 +76,11 @@ impl Store {
                 script.arg(field.decode().unwrap_or_default());
             }
         }
-        self.invoke::<u64>("restoring the log of a job", &script).await.map(drop)
+        self.store.invoke::<u64>("restoring the log of a job", &script).await.map(drop)
     }
 
     /// Restores the state of a periodic job. Returns false if it has one.
-    pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool> {
+    pub async fn cron(self, cron: &CronCopy) -> Result<bool> {
         let values = |fields: &BTreeMap<String, Bytes>| -> Vec<Vec<u8>> {
             let of_field = |(name, value): (&String, &Bytes)| {
                 [name.clone().into_bytes(), value.decode().unwrap_or_default()]
@@ -92,25 +88,25 @@ impl Store {
             fields.iter().flat_map(of_field).collect()
         };
         let (name, ttl_ms) = (cron.name.as_str(), Some(cron.ttl_ms));
-        self.restore_key("cron_ends", name, ttl_ms, values(&cron.ends)).await?;
-        self.restore_key("cron", name, ttl_ms, values(&cron.fields)).await
+        self.key("cron_ends", name, ttl_ms, values(&cron.ends)).await?;
+        self.key("cron", name, ttl_ms, values(&cron.fields)).await
     }
 
     /// Restores the starts under a limit. Returns false if it has some.
-    pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool> {
+    pub async fn limit(self, limit: &LimitCopy) -> Result<bool> {
         let starts: Vec<(i64, &str)> =
             limit.starts.iter().map(|(start, at)| (*at, start.as_str())).collect();
-        self.restore_key("limit", &limit.name, Some(limit.ttl_ms), starts).await
+        self.key("limit", &limit.name, Some(limit.ttl_ms), starts).await
     }
 
     /// Restores the dead letters of a script type. Returns false if it has some.
-    pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool> {
+    pub async fn dead(self, dead: &DeadCopy) -> Result<bool> {
         let ids: Vec<&str> = dead.ids.iter().map(JobId::as_str).collect();
-        self.restore_key("dead", dead.script_type.as_str(), None, ids).await
+        self.key("dead", dead.script_type.as_str(), None, ids).await
     }
 
-    async fn restore_key(
-        &self,
+    async fn key(
+        self,
         kind: &str,
         name: &str,
         ttl_ms: Option<u64>,
@@ -121,19 +117,20 @@ impl Store {
         }
         let ttl = ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
         let (doing, arguments) = ("restoring keys", (kind, name, ttl, values));
-        let answer: String = self.run_script(doing, &self.scripts.restore_key, arguments).await?;
+        let answer: String =
+            self.store.run_script(doing, &self.store.scripts.restore_key, arguments).await?;
         Ok(answer == "ok")
     }
 
     /// Restores objects of one type and context, all or none. Returns the id that is taken, if one is.
-    pub async fn restore_objects(
-        &self,
+    pub async fn objects(
+        self,
         context: &Context,
         object_type: &ObjectType,
         indexed: &[Field],
         objects: &[ObjectCopy],
     ) -> Result<Option<String>> {
-        let mut script = self.scripts.restore_objects.prepare_invoke();
+        let mut script = self.store.scripts.restore_objects.prepare_invoke();
         script.arg(context.as_key_part()).arg(object_type.as_str()).arg(indexed.len());
         script.arg(indexed.iter().map(Field::as_str).collect::<Vec<_>>()).arg(objects.len());
         for object in objects {
@@ -151,35 +148,40 @@ impl Store {
                 .arg(serde_json::Value::from(terms).to_string())
                 .arg(serde_json::Value::Object(body.clone()).to_string());
         }
-        let answer: String = self.invoke("restoring objects", &script).await?;
+        let answer: String = self.store.invoke("restoring objects", &script).await?;
         Ok(Some(answer).filter(|answer| answer != "ok"))
     }
 
-    /// Restores a graph or batch, which ends after [`Store::close_batch`]. Returns false if its id is taken.
-    pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool> {
-        let mut script = self.scripts.restore_graph.prepare_invoke();
+    /// Restores a graph or batch, which ends after [`GraphStore::close`](super::GraphStore::close). Returns false if its id is taken.
+    pub async fn graph(self, graph: &GraphCopy) -> Result<bool> {
+        let mut script = self.store.scripts.restore_graph.prepare_invoke();
         script.arg(graph.id.as_str()).arg(graph.ttl_ms.max(1));
         for (name, value) in &graph.fields {
             script.arg(name).arg(value.decode().unwrap_or_default());
         }
-        let answer: String = self.invoke(RESTORING_GRAPHS, &script).await?;
+        let answer: String = self.store.invoke(RESTORING_GRAPHS, &script).await?;
         Ok(answer == "ok")
     }
 
     /// Restores jobs of a graph, which have been restored themselves. Calling again is safe.
-    pub async fn restore_graph_jobs(&self, of: &GraphJobsCopy) -> Result<()> {
-        for jobs in of.jobs.chunks(Self::GRAPHS_PER_PAGE_MAX) {
+    pub async fn graph_jobs(self, of: &GraphJobsCopy) -> Result<()> {
+        for jobs in of.jobs.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let jobs: Vec<_> = jobs.iter().map(|(job, score)| (job.as_str(), *score)).collect();
             let arguments = (of.id.as_str(), "", jobs);
-            self.run_script::<String>(RESTORING_GRAPHS, &self.scripts.restore_graph, arguments)
+            self.store
+                .run_script::<String>(
+                    RESTORING_GRAPHS,
+                    &self.store.scripts.restore_graph,
+                    arguments,
+                )
                 .await?;
         }
         Ok(())
     }
 
     /// Restores notifications. A message is tried for an hour again, with its id. Calling again is safe.
-    pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<()> {
-        let mut script = self.scripts.restore_notify.prepare_invoke();
+    pub async fn notify(self, copy: &NotifyCopy) -> Result<()> {
+        let mut script = self.store.scripts.restore_notify.prepare_invoke();
         script.arg(copy.messages.len());
         for (due_ms, message) in &copy.messages {
             let again = NotifyMessage { tried_ms: 0, ..message.clone() };
@@ -197,7 +199,7 @@ impl Store {
         for (name, at) in &copy.failing {
             script.arg(bytes(name)).arg(bytes(at));
         }
-        self.invoke::<String>("restoring notifications", &script).await.map(drop)
+        self.store.invoke::<String>("restoring notifications", &script).await.map(drop)
     }
 }
 

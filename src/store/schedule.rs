@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::attempts::kept;
 use super::backoff::from_now;
 use super::text::Legal;
-use super::{JobNote, Result, Store, StoreError};
+use super::{JobNote, Result, ScheduleStore, StoreError};
 use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
@@ -22,36 +22,38 @@ pub struct Dispatched {
     pub notes: Vec<JobNote>,
 }
 
-impl Store {
+impl ScheduleStore<'_> {
     /// Dispatches due jobs, up to `limit`. Ends those that name no queue, as another program changed them.
     pub async fn dispatch_due(
-        &self,
+        self,
         limit: usize,
         retention: impl Into<Retention>,
     ) -> Result<Dispatched> {
         let arguments = (limit, kept(retention));
-        let (jobs, next_us, notes): (usize, i64, Vec<JobNote>) =
-            self.run_script("dispatching due jobs", &self.scripts.dispatch_due, arguments).await?;
+        let (jobs, next_us, notes): (usize, i64, Vec<JobNote>) = self
+            .store
+            .run_script("dispatching due jobs", &self.store.scripts.dispatch_due, arguments)
+            .await?;
         Ok(Dispatched { jobs, next: from_now(next_us), notes })
     }
 
     /// Makes one step that was left because one call may not do more: tells dependents of an ended job, or
     /// registers a job at its prerequisites. Returns true if there was one.
-    pub async fn settle(&self, retention: impl Into<Retention>) -> Result<bool> {
+    pub async fn settle(self, retention: impl Into<Retention>) -> Result<bool> {
         self.settle_one(&kept(retention)).await
     }
 
     /// Ends those jobs of a stopped graph or batch that have not started.
-    pub async fn finish_stop(&self, graph: &JobId, retention: impl Into<Retention>) -> Result<()> {
-        let (retention, is_left) = (kept(retention), (self.keys.graph(graph), "stopping"));
-        while self.link.command::<bool>("reading graphs", "HEXISTS", is_left.clone()).await?
+    pub async fn finish_stop(self, graph: &JobId, retention: impl Into<Retention>) -> Result<()> {
+        let (retention, is_left) = (kept(retention), (self.store.keys.graph(graph), "stopping"));
+        while self.store.link.command::<bool>("reading graphs", "HEXISTS", is_left.clone()).await?
             && self.settle_one(&retention).await?
         {}
         Ok(())
     }
 
     /// Notifies as many dependents as an actor may before it goes on; the supervisor notifies the others.
-    pub(super) async fn settle_some(&self, retention: &str) -> Result<()> {
+    pub(super) async fn settle_some(self, retention: &str) -> Result<()> {
         const STEPS: usize = 8;
         for _ in 0..STEPS {
             if !self.settle_one(retention).await? {
@@ -62,17 +64,20 @@ impl Store {
     }
 
     /// Takes notes on jobs that ended before any actor had them, up to `limit`, oldest first.
-    pub async fn take_notes(&self, limit: usize) -> Result<Vec<JobNote>> {
-        let notes: Option<Vec<Vec<u8>>> =
-            self.link.command("taking notes on jobs", "LPOP", (self.keys.notes(), limit)).await?;
+    pub async fn take_notes(self, limit: usize) -> Result<Vec<JobNote>> {
+        let notes: Option<Vec<Vec<u8>>> = self
+            .store
+            .link
+            .command("taking notes on jobs", "LPOP", (self.store.keys.notes(), limit))
+            .await?;
         // They are gone from Redis: a note with other bytes than text must not take the others with it.
         let read = |note: &Vec<u8>| JobNote::from_json(&String::from_utf8_lossy(note));
         Ok(notes.iter().flatten().filter_map(read).collect())
     }
 
-    async fn settle_one(&self, retention: &str) -> Result<bool> {
+    async fn settle_one(self, retention: &str) -> Result<bool> {
         let arguments = (retention, BootId::random().as_str().to_owned());
-        self.run_script("telling dependents", &self.scripts.settle, arguments).await
+        self.store.run_script("telling dependents", &self.store.scripts.settle, arguments).await
     }
 }
 
@@ -98,32 +103,39 @@ pub struct FoundLate {
     pub next: Option<Duration>,
 }
 
-impl Store {
+impl ScheduleStore<'_> {
     /// Checks up to `limit` ended jobs that would expire: one that another may need stays. Calling again is safe.
-    pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs> {
+    pub async fn keep_awaited(self, limit: usize) -> Result<CheckedJobs> {
         let (jobs, next_us): (usize, i64) = self
-            .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)
+            .store
+            .run_script(
+                "keeping the outputs that jobs wait for",
+                &self.store.scripts.keep_awaited,
+                limit,
+            )
             .await?;
         Ok(CheckedJobs { jobs, ended: 0, next: from_now(next_us) })
     }
 
     /// Ends jobs that did not start within their time, up to `limit`. Calling again is safe.
     pub async fn expire_jobs(
-        &self,
+        self,
         limit: usize,
         retention: impl Into<Retention>,
     ) -> Result<CheckedJobs> {
         let (doing, arguments) =
             ("ending jobs that did not start in time", (limit, kept(retention)));
         let (jobs, ended, next_us): (usize, usize, i64) =
-            self.run_script(doing, &self.scripts.expire_jobs, arguments).await?;
+            self.store.run_script(doing, &self.store.scripts.expire_jobs, arguments).await?;
         Ok(CheckedJobs { jobs, ended, next: from_now(next_us) })
     }
 
     /// Finds up to `limit` jobs, and attempts, that have not ended by the time expected. Calling again is safe.
-    pub async fn find_late(&self, limit: usize) -> Result<FoundLate> {
-        let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) =
-            self.run_script("finding late and slow jobs", &self.scripts.find_late, limit).await?;
+    pub async fn find_late(self, limit: usize) -> Result<FoundLate> {
+        let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) = self
+            .store
+            .run_script("finding late and slow jobs", &self.store.scripts.find_late, limit)
+            .await?;
         Ok(FoundLate { looked_at, late, slow, next: from_now(next_us) })
     }
 }
@@ -153,9 +165,9 @@ words! {
     Expected = "expected",
     /// Jobs are in the indexes that nothing else walks through.
     Orphans = "orphans",
-    /// A scheduled job is due soon. [`Store::look`] tells when instead.
+    /// A scheduled job is due soon. [`ScheduleStore::plan`] tells when instead.
     Scheduled = "scheduled",
-    /// The periodic jobs have changed. [`Store::look`] tells their revision instead.
+    /// The periodic jobs have changed. [`ScheduleStore::plan`] tells their revision instead.
     Crontab = "crontab",
 }
 
@@ -175,10 +187,12 @@ impl Outlook {
     }
 }
 
-impl Store {
-    pub async fn look(&self) -> Result<Outlook> {
-        let (revision, next_us, Legal(words)): (Vec<u8>, i64, _) =
-            self.invoke("looking for work", &self.scripts.look.prepare_invoke()).await?;
+impl ScheduleStore<'_> {
+    pub async fn plan(self) -> Result<Outlook> {
+        let (revision, next_us, Legal(words)): (Vec<u8>, i64, _) = self
+            .store
+            .invoke("looking for work", &self.store.scripts.look.prepare_invoke())
+            .await?;
         Ok(Outlook {
             work: words.into_iter().collect(),
             next_due: from_now(next_us),
@@ -188,11 +202,11 @@ impl Store {
 
     /// Returns the time until the first lease of a boot ends, if it is not renewed, `None` without boots; and the time
     /// by Redis's clock, `None` if the leases cannot be read.
-    pub async fn next_lease_end(&self) -> Result<(Option<Duration>, Option<Duration>)> {
+    pub async fn next_lease_end(self) -> Result<(Option<Duration>, Option<Duration>)> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("ZRANGE").arg(self.keys.boots()).arg(0).arg(0).arg("WITHSCORES");
+        pipeline.cmd("ZRANGE").arg(self.store.keys.boots()).arg(0).arg(0).arg("WITHSCORES");
         pipeline.cmd("TIME");
-        let asked = self.link.pipeline("looking for leases that end", &pipeline).await;
+        let asked = self.store.link.pipeline("looking for leases that end", &pipeline).await;
         let (first, now): (Vec<(String, f64)>, (u64, u64)) = match asked {
             // A key of a wrong type counts as absent; the sweep for these names it.
             Err(StoreError::Failed { .. }) => return Ok((None, None)),

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 
 use super::cursor::Cursor;
 use super::listing::{JobSummary, LISTED, ListQuery};
-use super::{Result, Shards, Store};
+use super::{Result, Shards};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::{JobField, JobId, JobStatus, StateFilter, Tags};
 use crate::proto::job_filter::{FilterRow, FilterTest, JobFilter, flag};
@@ -336,18 +336,18 @@ impl Shards {
             return Ok(jobs);
         }
         let ids = self.by_shard(jobs.into_iter().map(|job| job.id));
-        let whole = self.of_each(ids, Store::whole_summaries).await?;
+        let whole = self.of_each(ids, |store, ids| store.jobs().whole_summaries(ids)).await?;
         Ok(whole.into_iter().flatten().collect())
     }
 
     /// Returns the number of ended jobs of an older version, not sorted by their ends: no list has them.
     async fn unsorted(&self) -> Result<u64> {
-        let counts = self.each(Store::count_ended).await?;
+        let counts = self.each(|store| store.jobs().count_ended()).await?;
         Ok(counts.into_iter().map(|counts| counts.unsorted).sum())
     }
 
     async fn actors_on(&self, host: &str) -> Result<HashSet<String>> {
-        let live = self.each(|store| store.actors(None)).await?;
+        let live = self.each(|store| store.actors().list(None)).await?;
         let there = live.into_iter().flatten().filter(|of| of.presence.hostname == host);
         Ok(there.map(|of| of.actor.to_string()).collect())
     }

@@ -5,7 +5,7 @@
 use super::cursor::Cursor;
 use super::newest::BoundedIndex;
 use super::search_jobs::{Condition, JobSearch};
-use super::{JobSummary, ListQuery, Result, Shards, Store};
+use super::{JobStore, JobSummary, ListQuery, Result, Shards};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{JobEnd, JobId, JobStatus};
 
@@ -30,13 +30,9 @@ impl PlaceRange {
     }
 }
 
-impl Store {
+impl JobStore<'_> {
     /// The places of a page of jobs that stand in a range of times.
-    pub(super) async fn places(
-        &self,
-        query: &ListQuery,
-        range: &PlaceRange,
-    ) -> Result<Vec<Cursor>> {
+    pub(super) async fn places(self, query: &ListQuery, range: &PlaceRange) -> Result<Vec<Cursor>> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let script_type = query.script_type.as_ref();
         let after = range.begin(query.cursor.as_ref());
@@ -136,11 +132,11 @@ impl Shards {
         let (Ok(parent), Ok(store)) = (parent.parse::<JobId>(), self.of(parent)) else {
             return Ok(None);
         };
-        let summary = store.summaries(vec![parent.clone()]).await?;
+        let summary = store.jobs().summaries(vec![parent.clone()]).await?;
         if !summary.into_iter().flatten().any(|job| sees(&job)) {
             return Ok(None);
         }
-        let job = store.job(&parent).await?.and_then(Result::ok);
+        let job = store.jobs().job(&parent).await?.and_then(Result::ok);
         Ok(job.map(|job| job.children.into_iter().rev().collect()))
     }
 
@@ -154,7 +150,7 @@ impl Shards {
         let first = after.and_then(|after| children.iter().position(|id| *id == after.id));
         let page = children.iter().skip(first.map_or(0, |place| place + 1)).take(query.limit);
         let ids = self.by_shard(page.clone().cloned());
-        let jobs = self.of_each(ids, Store::whole_summaries).await?;
+        let jobs = self.of_each(ids, |store, ids| store.jobs().whole_summaries(ids)).await?;
         let placed = |(id, job): (&JobId, Option<JobSummary>)| {
             let created = job.as_ref().and_then(|job| job.time("created_at"));
             let created_us = created.map_or(0, jiff::Timestamp::as_microsecond);

@@ -1,6 +1,6 @@
 //! Calls of sessions: given to a job that runs, and answered by it.
 
-use super::{Result, Store, StoreError};
+use super::{Result, SessionStore, StoreError};
 use crate::proto::job::{BootId, CallKind, JobId, SessionAnswer, SessionCall};
 use crate::proto::message::Control;
 
@@ -29,13 +29,13 @@ pub enum NextCall {
     Call(Option<SessionCall>),
 }
 
-impl Store {
+impl SessionStore<'_> {
     /// Gives a call to a session. `calls_max` bounds the scripts that it runs in all.
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection the call may have been given.
     pub async fn give_call(
-        &self,
+        self,
         id: &JobId,
         call: &SessionCall,
         calls_max: u64,
@@ -48,7 +48,7 @@ impl Store {
         let arguments =
             (id.as_str(), call.to_json(), Control::Call { job_id: id.clone() }.to_json(), most);
         let (code, detail): (String, String) =
-            self.run_for_caller(DOING, Some(id), &self.scripts.call, arguments).await?;
+            self.store.run_for_caller(DOING, Some(id), &self.store.scripts.call, arguments).await?;
         Ok(match code.as_str() {
             "given" => CallDelivery::Delivered,
             "missing" => CallDelivery::Missing,
@@ -66,7 +66,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; it may be called again.
     pub async fn next_call(
-        &self,
+        self,
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         served: Option<(&JobId, &SessionAnswer)>,
@@ -75,7 +75,7 @@ impl Store {
         let served = served.map(|(call, answer)| (call.as_str(), answer.to_json()));
         let arguments = (boot.as_str(), id.as_str(), claimed_at, served.unwrap_or_default());
         let (code, call): (String, String) =
-            self.run_script(DOING, &self.scripts.next_call, arguments).await?;
+            self.store.run_script(DOING, &self.store.scripts.next_call, arguments).await?;
         Ok(match code.as_str() {
             "lost" => NextCall::Lost,
             "none" => NextCall::None,

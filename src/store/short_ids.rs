@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::StoredText;
-use super::{Result, Store};
+use super::{JobStore, Result};
 use crate::proto::job::{JobId, JobStatus};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,9 +23,9 @@ impl IdsFound {
 const IDS_PER_PAGE: usize = 500;
 const INDEXES_PER_PAGE: usize = 20;
 
-impl Store {
+impl JobStore<'_> {
     /// Looks for the ids that begin with a text, among the newest of every state and type.
-    pub async fn ids_beginning(&self, text: &str) -> Result<IdsFound> {
+    pub async fn ids_beginning(self, text: &str) -> Result<IdsFound> {
         let mut open: Vec<String> = Vec::new();
         for status in JobStatus::ALL {
             open.extend(self.indexes(status, None).await?);
@@ -47,7 +47,7 @@ impl Store {
                     page.arg(format!("-{from}")).arg(format!("-{to}"));
                 }
                 let pages: Vec<Vec<StoredText>> =
-                    self.link.pipeline("looking for a job", &pipeline).await?;
+                    self.store.link.pipeline("looking for a job", &pipeline).await?;
                 for (index, page) in indexes.iter().zip(pages) {
                     found.looked += page.len();
                     if page.len() == IDS_PER_PAGE {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::backoff::{from_now, micros, millis};
 use super::text::StoredText;
-use super::{Result, Store};
+use super::{Result, StatsStore};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
@@ -24,14 +24,16 @@ pub struct Sampled {
     pub sorted: u64,
 }
 
-impl Store {
+impl StatsStore<'_> {
     /// Samples the throughput of types not sampled within `least`, and cleans the indexes of ended jobs and the queues.
-    pub async fn sample(&self, least: Duration) -> Result<Sampled> {
+    pub async fn sample(self, least: Duration) -> Result<Sampled> {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
         for _ in 0..STEPS_MAX {
-            let (types, is_left, busy, sorted): (u64, u64, u64, u64) =
-                self.run_script("sampling statistics", &self.scripts.sample, millis(least)).await?;
+            let (types, is_left, busy, sorted): (u64, u64, u64, u64) = self
+                .store
+                .run_script("sampling statistics", &self.store.scripts.sample, millis(least))
+                .await?;
             sampled.types += types;
             sampled.jobs_end |= busy > 0 || is_left > 0;
             sampled.sorted += sorted;
@@ -44,31 +46,32 @@ impl Store {
 
     /// Queues whose first job has begun to wait for `long` or longer, with its wait; and, with
     /// `None`, queues where that has ended. Reports each change once.
-    pub async fn long_waits(&self, long: Duration) -> Result<Vec<(Queue, Option<Duration>)>> {
+    pub async fn long_waits(self, long: Duration) -> Result<Vec<(Queue, Option<Duration>)>> {
         let news: Vec<(String, i64)> = self
-            .run_script("looking for long waits", &self.scripts.long_waits, micros(long))
+            .store
+            .run_script("looking for long waits", &self.store.scripts.long_waits, micros(long))
             .await?;
         let read = |(queue, us): (String, i64)| Some((queue.parse().ok()?, from_now(us)));
         Ok(news.into_iter().filter_map(read).collect())
     }
 
     /// The counters of several types, in their order: submitted, started, finished, failed, retried, dead, skipped.
-    pub async fn counters_of(&self, types: &[ScriptType]) -> Result<Vec<BTreeMap<String, u64>>> {
-        let of_type = |of| ("HGETALL", self.keys.stats(of));
-        let answers = self.link.each("reading statistics", types, of_type).await?;
+    pub async fn counters_of(self, types: &[ScriptType]) -> Result<Vec<BTreeMap<String, u64>>> {
+        let of_type = |of| ("HGETALL", self.store.keys.stats(of));
+        let answers = self.store.link.each("reading statistics", types, of_type).await?;
         Ok(answers.into_iter().map(|answer| numbers(answer.unwrap_or_default())).collect())
     }
 
     /// Counts spans of traces that no receiver got.
-    pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<()> {
-        let arguments = (self.keys.spans_dropped(), service, number);
-        self.link.command("counting dropped spans", "HINCRBY", arguments).await
+    pub async fn count_dropped_spans(self, service: &str, number: u64) -> Result<()> {
+        let arguments = (self.store.keys.spans_dropped(), service, number);
+        self.store.link.command("counting dropped spans", "HINCRBY", arguments).await
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
-    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>> {
-        let key = self.keys.spans_dropped();
-        Ok(numbers(self.link.command("reading statistics", "HGETALL", key).await?))
+    pub async fn dropped_spans(self) -> Result<BTreeMap<String, u64>> {
+        let key = self.store.keys.spans_dropped();
+        Ok(numbers(self.store.link.command("reading statistics", "HGETALL", key).await?))
     }
 }
 
@@ -129,30 +132,30 @@ impl CounterSample {
     }
 }
 
-impl Store {
+impl StatsStore<'_> {
     /// Keeps a sample of the counters, unless this minute has one. Returns whether it kept one.
-    pub async fn keep_sample(&self) -> Result<bool> {
+    pub async fn keep_sample(self) -> Result<bool> {
         let (doing, names) = ("keeping a sample of the counters", CounterSample::names());
-        self.run_script(doing, &self.scripts.keep_sample, names).await
+        self.store.run_script(doing, &self.store.scripts.keep_sample, names).await
     }
 
     /// The samples of the last hour and the one before it, the oldest first.
-    pub async fn samples(&self) -> Result<Vec<CounterSample>> {
-        self.samples_in(self.keys.samples()).await
+    pub async fn samples(self) -> Result<Vec<CounterSample>> {
+        self.samples_in(self.store.keys.samples()).await
     }
 
     /// The samples of the last 30 days, one an hour, and then of the last hour, the oldest first.
-    pub async fn all_samples(&self) -> Result<Vec<CounterSample>> {
-        let mut all = self.samples_in(self.keys.hours()).await?;
+    pub async fn all_samples(self) -> Result<Vec<CounterSample>> {
+        let mut all = self.samples_in(self.store.keys.hours()).await?;
         all.extend(self.samples().await?);
         all.sort_by_key(|sample| sample.at_us);
         all.dedup_by_key(|sample| sample.at_us);
         Ok(all)
     }
 
-    async fn samples_in(&self, list: String) -> Result<Vec<CounterSample>> {
+    async fn samples_in(self, list: String) -> Result<Vec<CounterSample>> {
         let texts: Vec<StoredText> =
-            self.link.command("reading samples", "LRANGE", (list, 0, -1)).await?;
+            self.store.link.command("reading samples", "LRANGE", (list, 0, -1)).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
     }
 }

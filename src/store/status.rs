@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::presence::PRESENCE_TTL_SECS;
 use super::text::{Legal, read};
-use super::{Result, Store};
+use super::{JobStore, RedisStore, Result, StatsStore, SupervisorStore};
 use crate::proto::job::{BootId, JobEnd, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::target::ScriptType;
@@ -76,70 +76,76 @@ fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(time.as_secs_f64())
 }
 
-impl Store {
+impl SupervisorStore<'_> {
     /// Renews the presence of a supervisor. Returns how many are live, and if Redis did not have the
     /// presence any more, the mark of its data: another one once it was emptied.
     pub async fn supervise(
-        &self,
+        self,
         id: &BootId,
         presence: &SupervisorPresence,
         times: &TypeTimes,
     ) -> Result<(u64, Option<String>)> {
-        let mut script = self.scripts.supervise.prepare_invoke();
+        let mut script = self.store.scripts.supervise.prepare_invoke();
         script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
         for (field, seconds) in times.fields() {
             script.arg(field).arg(seconds);
         }
         let doing = "renewing the presence of a supervisor";
-        let (live, mark): (u64, String) = self.invoke(doing, &script).await?;
+        let (live, mark): (u64, String) = self.store.invoke(doing, &script).await?;
         Ok((live, Some(mark).filter(|mark| !mark.is_empty())))
     }
 
-    pub async fn supervisor_leaves(&self, id: &BootId) -> Result<()> {
+    pub async fn leave(self, id: &BootId) -> Result<()> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("DEL").arg(self.keys.supervisor(id)).ignore();
-        pipeline.cmd("ZREM").arg(self.keys.supervisors()).arg(id.as_str()).ignore();
-        self.link.pipeline("giving up the presence of a supervisor", &pipeline).await
+        pipeline.cmd("DEL").arg(self.store.keys.supervisor(id)).ignore();
+        pipeline.cmd("ZREM").arg(self.store.keys.supervisors()).arg(id.as_str()).ignore();
+        self.store.link.pipeline("giving up the presence of a supervisor", &pipeline).await
     }
 
     /// The live supervisors, by unit and host.
-    pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>> {
+    pub async fn list(self) -> Result<Vec<SupervisorPresence>> {
         const DOING: &str = "listing supervisors";
-        let Legal::<BootId>(known) =
-            self.link.command(DOING, "ZRANGE", (self.keys.supervisors(), 0, -1)).await?;
+        let Legal::<BootId>(known) = self
+            .store
+            .link
+            .command(DOING, "ZRANGE", (self.store.keys.supervisors(), 0, -1))
+            .await?;
         if known.is_empty() {
             return Ok(Vec::new());
         }
-        let keys: Vec<String> = known.iter().map(|id| self.keys.supervisor(id)).collect();
-        let texts: Vec<Option<Vec<u8>>> = self.link.command(DOING, "MGET", keys).await?;
+        let keys: Vec<String> = known.iter().map(|id| self.store.keys.supervisor(id)).collect();
+        let texts: Vec<Option<Vec<u8>>> = self.store.link.command(DOING, "MGET", keys).await?;
         let texts = texts.into_iter().flatten();
         let mut live: Vec<SupervisorPresence> =
             texts.filter_map(|text| SupervisorPresence::parse(&text).ok()).collect();
         live.sort_by(|a, b| (&a.unit, &a.hostname, a.pid).cmp(&(&b.unit, &b.hostname, b.pid)));
         Ok(live)
     }
+}
 
+impl StatsStore<'_> {
     /// The jobs of every known script type, counted. Reads counts alone: it costs the types and not the jobs.
-    pub async fn type_states(&self) -> Result<Vec<TypeState>> {
+    pub async fn type_states(self) -> Result<Vec<TypeState>> {
         const DOING: &str = "counting jobs";
-        let (s, us): (u64, u64) = self.link.query(DOING, &redis::cmd("TIME")).await?;
+        let (s, us): (u64, u64) = self.store.link.query(DOING, &redis::cmd("TIME")).await?;
         let now_us = s * 1_000_000 + us;
         let mut states = Vec::new();
-        for page in self.types().await?.chunks(TYPES_PER_PAGE) {
+        for page in self.store.jobs().types().await?.chunks(TYPES_PER_PAGE) {
             let mut pipeline = redis::pipe();
             pipeline.ignore_errors();
             for of in page {
-                let index = |status| self.keys.index(status, of);
+                let index = |status| self.store.keys.index(status, of);
                 let scheduled = index(JobStatus::Scheduled);
                 pipeline.cmd("ZCARD").arg(index(JobStatus::WaitingForPrerequisites));
                 pipeline.cmd("ZCARD").arg(&scheduled);
                 pipeline.cmd("ZCOUNT").arg(&scheduled).arg("-inf").arg(now_us);
-                pipeline.cmd("ZCARD").arg(self.keys.waits(of));
-                pipeline.cmd("LLEN").arg(self.keys.dead(of));
-                pipeline.cmd("HMGET").arg(self.keys.stats(of)).arg(&HOUR_COUNTERS);
-                pipeline.cmd("LINDEX").arg(self.keys.hour(of)).arg(0);
+                pipeline.cmd("ZCARD").arg(self.store.keys.waits(of));
+                pipeline.cmd("LLEN").arg(self.store.keys.dead(of));
+                pipeline.cmd("HMGET").arg(self.store.keys.stats(of)).arg(&HOUR_COUNTERS);
+                pipeline.cmd("LINDEX").arg(self.store.keys.hour(of)).arg(0);
             }
-            let mut answers = self.link.pipeline::<Vec<Value>>(DOING, &pipeline).await?.into_iter();
+            let mut answers =
+                self.store.link.pipeline::<Vec<Value>>(DOING, &pipeline).await?.into_iter();
             for script_type in page {
                 // A key of a wrong type counts nothing.
                 let mut number = || answers.next().and_then(read).unwrap_or_default();
@@ -190,18 +196,18 @@ fn of_text<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
-impl Store {
-    pub async fn note_emptied(&self, emptied: &EmptiedRedis) -> Result<()> {
+impl RedisStore<'_> {
+    pub async fn note_emptied(self, emptied: &EmptiedRedis) -> Result<()> {
         let text = serde_json::to_string(emptied).unwrap_or_default();
-        let arguments = (self.keys.marks(), FIELD, text);
-        self.link.command("noting that redis was emptied", "HSET", arguments).await
+        let arguments = (self.store.keys.marks(), FIELD, text);
+        self.store.link.command("noting that redis was emptied", "HSET", arguments).await
     }
 
     /// Returns the last loss of all keys, if it was in the last day before `now`.
-    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>> {
-        let arguments = (self.keys.marks(), FIELD);
+    pub async fn emptied(self, now: Timestamp) -> Result<Option<EmptiedRedis>> {
+        let arguments = (self.store.keys.marks(), FIELD);
         let text: Option<String> =
-            self.link.command("asking whether redis was emptied", "HGET", arguments).await?;
+            self.store.link.command("asking whether redis was emptied", "HGET", arguments).await?;
         let emptied: Option<EmptiedRedis> = text.and_then(|text| serde_json::from_str(&text).ok());
         let is_told = |of: &EmptiedRedis| {
             Duration::try_from(now.duration_since(of.at)).is_ok_and(|age| age < TOLD)
@@ -272,9 +278,9 @@ impl JobCounts {
     }
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Counts the jobs of each state and end. It costs the indexes and not the jobs.
-    pub async fn count_jobs(&self) -> Result<JobCounts> {
+    pub async fn count(self) -> Result<JobCounts> {
         let mut counts = self.count_ended().await?;
         for status in JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
             let indexes = self.indexes(status, None).await?;
@@ -284,19 +290,19 @@ impl Store {
     }
 
     /// Counts the ended jobs alone. The indexes of a type are counted in one step, so that none is between two.
-    pub(super) async fn count_ended(&self) -> Result<JobCounts> {
+    pub(super) async fn count_ended(self) -> Result<JobCounts> {
         let mut counts = JobCounts::default();
         for types in self.types().await?.chunks(TYPES_PER_STEP) {
             let mut step = redis::pipe();
             for of in types {
                 for status in TERMINAL {
-                    step.cmd("ZCARD").arg(self.keys.index(status, of));
+                    step.cmd("ZCARD").arg(self.store.keys.index(status, of));
                 }
                 for end in JobEnd::ALL {
-                    step.cmd("ZCARD").arg(self.keys.ended(end, of));
+                    step.cmd("ZCARD").arg(self.store.keys.ended(end, of));
                 }
             }
-            let sizes: Vec<u64> = self.read_at_once("counting jobs", &step).await?;
+            let sizes: Vec<u64> = self.store.read_at_once("counting jobs", &step).await?;
             for of_type in sizes.chunks(TERMINAL.len() + JobEnd::ALL.len()) {
                 counts.add_ended(of_type);
             }
@@ -304,11 +310,12 @@ impl Store {
         Ok(counts)
     }
 
-    async fn sizes(&self, indexes: &[String]) -> Result<Vec<u64>> {
+    async fn sizes(self, indexes: &[String]) -> Result<Vec<u64>> {
         let mut sizes = Vec::with_capacity(indexes.len());
         for page in indexes.chunks(INDEXES_PER_PAGE) {
             let size = |index: &'_ String| ("ZCARD", index.clone());
-            let numbers: Vec<Option<u64>> = self.link.each("counting jobs", page, size).await?;
+            let numbers: Vec<Option<u64>> =
+                self.store.link.each("counting jobs", page, size).await?;
             // A key of a wrong type counts nothing.
             sizes.extend(numbers.into_iter().map(Option::unwrap_or_default));
         }

@@ -67,6 +67,7 @@ mod skip_log;
 mod statistics;
 mod status;
 mod store_error;
+mod subjects;
 mod submission;
 mod text;
 mod tokens;
@@ -120,6 +121,12 @@ pub use statistics::{CounterSample, Sampled};
 pub use status::{EmptiedRedis, JobCounts, LastHour, TypeState};
 pub(crate) use store_error::Result;
 pub use store_error::{StoreError, is_about_login};
+pub use subjects::{
+    AckStore, ActorStore, AttemptStore, AuditStore, BackupStore, BatchStore, BrokerStore,
+    CronStore, EventStore, FileStore, GraphStore, JobStore, LegacyStore, LimitStore, LogStore,
+    NotificationStore, QueueStore, RecoveryStore, RedisStore, RestoreStore, ScheduleStore,
+    ScriptStore, SessionStore, StatsStore, SupervisorStore, TokenStore,
+};
 pub use submission::Submitted;
 pub use tokens::{TokenAdded, TokenRotated};
 pub use write_trial::WriteTrial;
@@ -186,7 +193,7 @@ impl Store {
         self.shard
     }
 
-    /// Submits jobs that push no reply, as nobody waits for them, until [`Store::outcome_or_reply`] asks for one.
+    /// Submits jobs that push no reply, as nobody waits for them, until [`JobStore::outcome_or_reply`] asks for one.
     #[must_use]
     pub fn unawaited(mut self) -> Self {
         self.is_unawaited = true;

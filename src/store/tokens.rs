@@ -1,7 +1,7 @@
 //! The tokens of the API: one hash of records, by the SHA-256 of the token.
 
 use super::text::StoredText;
-use super::{Result, Store};
+use super::{Result, TokenStore};
 use crate::proto::access::{TokenName, TokenRecord};
 
 /// The tokens that a namespace keeps, so that each may be read at once.
@@ -25,13 +25,15 @@ pub enum TokenRotated {
     OldIsValid,
 }
 
-impl Store {
+impl TokenStore<'_> {
     /// Adds a token. `hash` is its SHA-256 in hexadecimal.
-    pub async fn add_token(&self, hash: &str, record: &TokenRecord) -> Result<TokenAdded> {
+    pub async fn add(self, hash: &str, record: &TokenRecord) -> Result<TokenAdded> {
         let json = serde_json::to_string(record).unwrap_or_default();
         let arguments = (hash, record.name.as_str(), json, TOKENS_MAX);
-        let added: i64 =
-            self.run_script("adding a token", &self.scripts.add_token, arguments).await?;
+        let added: i64 = self
+            .store
+            .run_script("adding a token", &self.store.scripts.add_token, arguments)
+            .await?;
         Ok(match added {
             1 => TokenAdded::Yes,
             0 => TokenAdded::NameInUse,
@@ -40,8 +42,8 @@ impl Store {
     }
 
     /// Adds a second secret of a token, with the rights of the first. `hash` is its SHA-256 in hexadecimal.
-    pub async fn rotate_token(
-        &self,
+    pub async fn rotate(
+        self,
         hash: &str,
         name: &TokenName,
         (created_at, created_by): (&str, &str),
@@ -49,8 +51,10 @@ impl Store {
     ) -> Result<TokenRotated> {
         let expires_s = expires_s.map(|end| end.to_string()).unwrap_or_default();
         let arguments = (hash, name.as_str(), created_at, created_by, expires_s);
-        let rotated: i64 =
-            self.run_script("rotating a token", &self.scripts.rotate_token, arguments).await?;
+        let rotated: i64 = self
+            .store
+            .run_script("rotating a token", &self.store.scripts.rotate_token, arguments)
+            .await?;
         Ok(match rotated {
             1 => TokenRotated::Yes,
             0 => TokenRotated::NoSuchToken,
@@ -59,23 +63,26 @@ impl Store {
     }
 
     /// Removes a token with all its secrets, or only the one that another has replaced. Returns false if there was none.
-    pub async fn remove_token(&self, name: &TokenName, only_replaced: bool) -> Result<bool> {
+    pub async fn remove(self, name: &TokenName, only_replaced: bool) -> Result<bool> {
         let only = if only_replaced { "1" } else { "" };
         let arguments = (name.as_str(), only);
-        self.run_script("revoking a token", &self.scripts.remove_token, arguments).await
+        self.store.run_script("revoking a token", &self.store.scripts.remove_token, arguments).await
     }
 
     /// Returns the record of the token with this SHA-256.
-    pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>> {
-        let record: Option<StoredText> =
-            self.link.command("looking at a token", "HGET", (self.keys.tokens(), hash)).await?;
+    pub async fn get(self, hash: &str) -> Result<Option<TokenRecord>> {
+        let record: Option<StoredText> = self
+            .store
+            .link
+            .command("looking at a token", "HGET", (self.store.keys.tokens(), hash))
+            .await?;
         Ok(record.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Returns all tokens in the order of their names, also those that have expired.
-    pub async fn tokens(&self) -> Result<Vec<TokenRecord>> {
+    pub async fn list(self) -> Result<Vec<TokenRecord>> {
         let records: Vec<StoredText> =
-            self.link.command("listing tokens", "HVALS", self.keys.tokens()).await?;
+            self.store.link.command("listing tokens", "HVALS", self.store.keys.tokens()).await?;
         let mut records: Vec<TokenRecord> =
             records.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         records.sort_by(|one, other| one.name.cmp(&other.name));

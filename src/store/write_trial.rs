@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use super::{Result, Store};
+use super::{RedisStore, Result};
 
 /// The answer of Redis to a write that changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,13 +18,13 @@ pub enum WriteTrial {
     FewReplicas,
 }
 
-impl Store {
+impl RedisStore<'_> {
     /// Deletes a key that never exists, which Redis refuses as any other write.
-    pub(super) async fn try_write(&self, doing: &'static str) -> Result<WriteTrial> {
+    pub(super) async fn try_write(self, doing: &'static str) -> Result<WriteTrial> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors();
-        pipeline.cmd("DEL").arg(self.keys.probe());
-        let answers: Vec<Value> = self.link.pipeline(doing, &pipeline).await?;
+        pipeline.cmd("DEL").arg(self.store.keys.probe());
+        let answers: Vec<Value> = self.store.link.pipeline(doing, &pipeline).await?;
         Ok(match answers.first() {
             Some(Value::ServerError(error)) => match error.code() {
                 "MISCONF" => WriteTrial::DiskFails,

@@ -21,7 +21,7 @@ const NOTES: usize = 500;
 /// Dispatches scheduled jobs and retries when they are due.
 pub(super) async fn scheduled(round: Round) -> Result<Next, StoreError> {
     let Dispatched { jobs, next, notes } =
-        round.store.dispatch_due(DISPATCHED, round.kept()).await?;
+        round.store.schedule().dispatch_due(DISPATCHED, round.kept()).await?;
     round.counts.dispatched.fetch_add(jobs as u64, Ordering::Relaxed);
     for note in &notes {
         info!(target: JOB_COURSE, job_id = %note.job_id, script_type = %note.script_type, "{note}");
@@ -35,7 +35,7 @@ pub(super) async fn scheduled(round: Round) -> Result<Next, StoreError> {
 
 /// Ends jobs that did not start within the time that their submitter gave them.
 pub(super) async fn expired(round: Round) -> Result<Next, StoreError> {
-    let looked = round.store.expire_jobs(PER_ROUND, round.kept()).await?;
+    let looked = round.store.schedule().expire_jobs(PER_ROUND, round.kept()).await?;
     if looked.ended > 0 {
         info!(jobs = looked.ended, "jobs did not start in time: ended as expired");
     }
@@ -44,7 +44,7 @@ pub(super) async fn expired(round: Round) -> Result<Next, StoreError> {
 
 /// Finds jobs and attempts that have not ended by the time by which their submitter expected it.
 pub(super) async fn late(round: Round) -> Result<Next, StoreError> {
-    let found = round.store.find_late(PER_ROUND).await?;
+    let found = round.store.schedule().find_late(PER_ROUND).await?;
     for id in &found.late {
         warn!(job_id = %id, "job {id} is late: it has not ended within its expect_within");
     }
@@ -56,7 +56,7 @@ pub(super) async fn late(round: Round) -> Result<Next, StoreError> {
 
 /// Retains ended jobs whose outputs and files other jobs may need: dependents that wait, and callbacks of their graph.
 pub(super) async fn awaited(round: Round) -> Result<Next, StoreError> {
-    let looked = round.store.keep_awaited(PER_ROUND).await?;
+    let looked = round.store.schedule().keep_awaited(PER_ROUND).await?;
     Ok(round.until_due(WorkKind::Awaited, looked.next).unless_more(looked.jobs == PER_ROUND))
 }
 
@@ -64,9 +64,9 @@ pub(super) async fn awaited(round: Round) -> Result<Next, StoreError> {
 /// their prerequisite, and commits atomic batches whose client has gone. Logs the jobs that ended with their
 /// prerequisite, which no actor had.
 pub(super) async fn dependents(round: Round) -> Result<Next, StoreError> {
-    let more_to_tell = round.store.settle(round.kept()).await?;
-    let more_to_commit = round.store.commit_left(round.kept()).await?;
-    let notes = round.store.take_notes(NOTES).await?;
+    let more_to_tell = round.store.schedule().settle(round.kept()).await?;
+    let more_to_commit = round.store.batches().commit_left(round.kept()).await?;
+    let notes = round.store.schedule().take_notes(NOTES).await?;
     for note in &notes {
         info!(target: JOB_FAILURE, job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
@@ -76,7 +76,7 @@ pub(super) async fn dependents(round: Round) -> Result<Next, StoreError> {
 
 /// Releases held jobs to try again when the period of a rate has passed, or when a slot may be free without notice.
 pub(super) async fn held(round: Round) -> Result<Next, StoreError> {
-    let tended = round.store.tend_limits(LIMITS).await?;
+    let tended = round.store.limits().tend(LIMITS).await?;
     if tended.taken_back > 0 {
         info!(slots = tended.taken_back, "freed slots of jobs that no longer run");
     }

@@ -366,7 +366,7 @@ fn failure(name: &str, error: &StoreError) -> String {
 
 /// Returns what the access list of Redis must permit in addition.
 async fn lacking(store: &Store) -> String {
-    let refused = store.refused_keys().await.unwrap_or_default();
+    let refused = store.redis().refused_keys().await.unwrap_or_default();
     let keys: Vec<String> = refused.iter().map(|pattern| format!("~{pattern}")).collect();
     let list = "hero-acl.conf of this version has the whole line";
     if keys.is_empty() {

@@ -116,7 +116,7 @@ impl Heartbeat<'_> {
             settings: self.settings.borrow().digest.clone(),
         };
         let times = Arc::clone(&self.settings.borrow().times);
-        let renewed = self.store.supervise(&self.id, &presence, &times);
+        let renewed = self.store.supervisors().supervise(&self.id, &presence, &times);
         let silent = |_| Err(StoreError::silent(self.store.address().as_ref(), true));
         tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(silent)
     }
@@ -126,7 +126,7 @@ impl Heartbeat<'_> {
         const PATIENCE: Duration = Duration::from_secs(2);
         let mut backoff = Backoff::default();
         let leaves = async {
-            while let Err(error) = self.store.supervisor_leaves(&self.id).await {
+            while let Err(error) = self.store.supervisors().leave(&self.id).await {
                 debug!("cannot give up the presence: {error}; trying again");
                 tokio::time::sleep(backoff.failed()).await;
             }
@@ -160,19 +160,19 @@ impl LossWatch {
         } else if !is_due {
             return Ok(());
         }
-        self.jobs = store.count_jobs().await?.all();
-        self.run_id = store.redis_state(false).await?.run_id;
+        self.jobs = store.jobs().count().await?.all();
+        self.run_id = store.redis().state(false).await?.run_id;
         self.counted_at = Some(Instant::now());
         Ok(())
     }
 
     async fn report(&self, store: &Store) -> Result<(), StoreError> {
-        let run_id = store.redis_state(false).await?.run_id;
+        let run_id = store.redis().state(false).await?.run_id;
         let restarted = run_id.is_some() && self.run_id.is_some() && run_id != self.run_id;
         let emptied = EmptiedRedis { at: store.now().await?, jobs: self.jobs, restarted };
         let jobs = counted(emptied.jobs, "job was known", "jobs were known");
         let how = if restarted { "was restarted without its data" } else { "was emptied" };
         error!("redis at {} {how}: {jobs}, all keys of the namespace are gone", store.address());
-        store.note_emptied(&emptied).await
+        store.redis().note_emptied(&emptied).await
     }
 }

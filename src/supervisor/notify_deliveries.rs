@@ -27,7 +27,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let Some(taking) = round.counts.deliveries.begin() else {
         return Ok(Next::After(round.long_pause()));
     };
-    let taken = round.store.notify_take(PER_ROUND, lease).await?;
+    let taken = round.store.notifications().take(PER_ROUND, lease).await?;
     let begun: Vec<PendingDelivery<'_>> = taken.iter().map(|_| taking.another()).collect();
     drop(taking);
     let is_full = taken.len() == PER_ROUND;
@@ -64,7 +64,7 @@ async fn attempt(
         message.attempts = message.attempts.saturating_add(1);
     }
     let record = message.record(at, &error, again_ms.is_some());
-    if !round.store.notify_done(&message, &record, again_ms).await? {
+    if !round.store.notifications().done(&message, &record, again_ms).await? {
         return Ok(());
     }
     let (id, error) = (&message.id, &record.error);

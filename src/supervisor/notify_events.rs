@@ -20,10 +20,13 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     }
     let wanted: BTreeSet<String> = notify.values().flat_map(wanted_words).collect();
     let wanted: Vec<String> = wanted.into_iter().collect();
-    let look = round.store.notify_look().await?;
+    let look = round.store.notifications().look().await?;
     let look_ref = &look;
     let wanted = &wanted;
-    let read = round.system.each(|store| store.notify_events(look_ref, wanted, PER_ROUND)).await?;
+    let read = round
+        .system
+        .each(|store| store.notifications().events(look_ref, wanted, PER_ROUND))
+        .await?;
     let is_full = read.iter().any(|of| of.events.len() >= PER_ROUND);
     if read.iter().any(|of| of.until.is_some()) && !tell(&round, look, &read).await? {
         debug!("another supervisor has read the same events");
@@ -38,7 +41,7 @@ async fn tell(
     read: &[ReadEvents],
 ) -> Result<bool, StoreError> {
     let mut plan = MessagePlan::new(look.now_ms, look.states.clone(), look.undelivered);
-    for (message, due_ms) in round.store.notify_messages(&plan.gathering()).await? {
+    for (message, due_ms) in round.store.notifications().messages(&plan.gathering()).await? {
         plan.keeps(message, due_ms);
     }
     for (place, event) in read.iter().flat_map(|of| &of.events) {
@@ -48,7 +51,7 @@ async fn tell(
             }
         }
     }
-    round.store.notify_plan(&look, &plan, read).await
+    round.store.notifications().plan(&look, &plan, read).await
 }
 
 /// Returns the words by which scripts know the events that a notification needs.

@@ -28,7 +28,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
         return Ok(round.until(WorkKind::Crontab, sweep));
     }
     let names = entries.iter().map(|entry| &entry.name);
-    let (now, state) = round.store.cron_state(names).await?;
+    let (now, state) = round.store.cron().state(names).await?;
     // Not for longer, as Redis's clock may be set.
     let mut next = round.long_pause();
     for (entry, mark) in entries.iter().zip(state) {
@@ -66,7 +66,7 @@ async fn note_lateness(
     }
     let (name, schedule) = (&entry.name, &entry.schedule);
     if let Some(missed) = schedule.missed(mark.due, now, entry.catch_up)
-        && round.store.note_cron_missed(name, mark.due, missed).await?
+        && round.store.cron().note_missed(name, mark.due, missed).await?
     {
         let number = counted(missed.number as u64, "firing", "firings");
         let more = if missed.is_exact { "" } else { " or more" };
@@ -74,7 +74,7 @@ async fn note_lateness(
     }
     match schedule.overdue(mark.from, mark.took) {
         Some(overdue) if mark.overdue != Some(overdue.at) => {
-            round.store.note_cron_overdue(name, mark.from, overdue).await.map(drop)
+            round.store.cron().note_overdue(name, mark.from, overdue).await.map(drop)
         }
         _ => Ok(()),
     }
@@ -94,11 +94,11 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
         fired
     } else {
         // The version of a published script is the one of this moment. Its settings meet the bounds that the job meets.
-        let resolved = round.store.resolve_script(&mut job.spec).await?;
+        let resolved = round.store.published_scripts().resolve(&mut job.spec).await?;
         let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
         let why = checked.err().map(|error| error.to_string());
         let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
-        round.store.fire(&entry.name, due, rules, fired, round.kept()).await?
+        round.store.cron().fire(&entry.name, due, rules, fired, round.kept()).await?
     };
     let what = entry.kind().map_or("job", GraphKind::as_str);
     match fired {
@@ -144,7 +144,7 @@ async fn fire_batch(
             ClientError::Store(error) => return Err(error),
             why => why.to_string(),
         };
-        let failed = round.store.fire(name, due, rules, Err((job, &why)), round.kept());
+        let failed = round.store.cron().fire(name, due, rules, Err((job, &why)), round.kept());
         failed.await.map(Some)
     };
     let client = Client::on(&round.system, round.settings.job.clone());
@@ -158,7 +158,7 @@ async fn fire_batch(
             Ok(firing) => firing,
             Err(error) => return fail(error).await,
         };
-        match round.store.fire_batch(name, due, rules, &firing, round.kept()).await? {
+        match round.store.cron().fire_batch(name, due, rules, &firing, round.kept()).await? {
             Ok(fired) => return Ok(Some(fired)),
             Err(outcome @ BatchOutcome::Refused { .. }) => {
                 return fail(CronClient::refusal_of_firing(outcome, &firing)).await;

@@ -25,7 +25,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let crontab = round.counts.crontab.with(&round.settings.crontab, &round.store).await?;
     let snapshot = snapshot(&round).await?;
     let now_ms = u64::try_from(snapshot.at.as_millisecond()).unwrap_or_default();
-    let read = round.store.problem_marks().await?;
+    let read = round.store.notifications().problem_marks().await?;
     // Another supervisor may have looked later.
     if read.is_before(now_ms) {
         let problems = problems(&snapshot, &round, &crontab);
@@ -33,7 +33,9 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
             |name: &str| snapshot.periodic_jobs.iter().any(|of| of.name.as_str() == name);
         let lasting = round.pause(LASTING);
         let steps = ProblemSteps::of(now_ms, lasting, &read.marks, &problems, is_known);
-        if !steps.marks.is_empty() && !round.store.tell_problems(&read, now_ms, &steps).await? {
+        if !steps.marks.is_empty()
+            && !round.store.notifications().tell_problems(&read, now_ms, &steps).await?
+        {
             debug!("another supervisor has judged the same moment");
         }
     }

@@ -13,7 +13,8 @@ const STEPS_MAX: usize = 20;
 
 /// Forwards control messages for a script type, or for a group of it, to each of its live actors.
 pub(super) async fn control(round: Round) -> Result<Next, StoreError> {
-    let handed_on = round.store.fan_out(round.settings.actor.lease, round.kept(), None).await?;
+    let handed_on =
+        round.store.actors().fan_out(round.settings.actor.lease, round.kept(), None).await?;
     round.counts.forwarded.fetch_add(handed_on.messages, Ordering::Relaxed);
     let pause = round.sweep();
     // The next round has to notice when foreign actors have taken them.
@@ -23,7 +24,7 @@ pub(super) async fn control(round: Round) -> Result<Next, StoreError> {
 /// Moves jobs from group and instance queues without live actors to the next wider queue, where they may go there.
 pub(super) async fn fallbacks(round: Round) -> Result<Next, StoreError> {
     let after = round.settings.supervisor.fallback_after;
-    for note in round.store.fall_back(after, &round.settings.fallbacks).await? {
+    for note in round.store.recovery().fall_back(after, &round.settings.fallbacks).await? {
         info!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
     Ok(round.until(WorkKind::Queues, round.sweep()))
@@ -33,7 +34,7 @@ pub(super) async fn fallbacks(round: Round) -> Result<Next, StoreError> {
 pub(super) async fn long_waits(round: Round) -> Result<Next, StoreError> {
     let long = round.settings.supervisor.wait_warning;
     if !long.is_zero() {
-        for (queue, waited) in round.store.long_waits(long).await? {
+        for (queue, waited) in round.store.stats().long_waits(long).await? {
             let bound = format_duration(long);
             match waited {
                 Some(waited) => warn!(
@@ -55,9 +56,9 @@ pub(super) async fn long_waits(round: Round) -> Result<Next, StoreError> {
 /// entries of lists that no message reported.
 pub(super) async fn foreign_jobs(round: Round) -> Result<Next, StoreError> {
     let rules = AdoptionRules::from(&round.settings.job);
-    for list in round.store.unadopted().await? {
+    for list in round.store.legacy().unadopted().await? {
         for _ in 0..STEPS_MAX {
-            if round.store.adopt(&list, rules).await?.next != AfterAdoption::More {
+            if round.store.legacy().adopt(&list, rules).await?.next != AfterAdoption::More {
                 break;
             }
         }

@@ -25,17 +25,17 @@ const PUSH_WAIT: Duration = Duration::from_secs(30);
 pub(super) async fn dead_boots(round: Round) -> Result<Next, StoreError> {
     let limit = round.settings.job.crash_limit;
     let late = round.long_pause() + LATE;
-    let recovered = round.store.recover_boots(None, late, limit, round.kept()).await?;
+    let recovered = round.store.recovery().boots(None, late, limit, round.kept()).await?;
     let was_set_back = recovered.was_set_back;
     round.counts.note(round.name, recovered);
     if was_set_back {
-        round.store.shorten_waits().await?;
+        round.store.recovery().shorten_waits().await?;
         let of_shard = round.counts.of_shard();
         info!("the clock of redis{of_shard} was set back: retries and delays are counted from now");
     }
     // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
     let called = uptime();
-    let (next, now) = round.store.next_lease_end().await?;
+    let (next, now) = round.store.schedule().next_lease_end().await?;
     if let Some(now) = now {
         round.counts.clock.note(called, now, &round.counts.of_shard());
     }
@@ -47,21 +47,21 @@ pub(super) async fn dead_boots(round: Round) -> Result<Next, StoreError> {
 pub(super) async fn foreign_actors(round: Round) -> Result<Next, StoreError> {
     let (job, sweep) = (&round.settings.job, round.sweep());
     let recovered =
-        round.store.recover_foreign(job.timeout, sweep, job.crash_limit, round.kept()).await?;
+        round.store.recovery().foreign(job.timeout, sweep, job.crash_limit, round.kept()).await?;
     round.counts.note(round.name, recovered);
     Ok(round.until(WorkKind::Foreign, sweep))
 }
 
 /// Puts jobs that foreign actors popped and never started back to the front of their queues.
 pub(super) async fn foreign_pops(round: Round) -> Result<Next, StoreError> {
-    let recovered = round.store.recover_pops(round.kept()).await?;
+    let recovered = round.store.recovery().pops(round.kept()).await?;
     round.counts.note(round.name, recovered);
     Ok(round.until(WorkKind::Queues, round.sweep()))
 }
 
 /// Removes index entries of jobs that no longer exist.
 pub(super) async fn orphaned_entries(round: Round) -> Result<Next, StoreError> {
-    let recovered = round.store.recover_orphans().await?;
+    let recovered = round.store.recovery().orphans().await?;
     round.counts.note(round.name, recovered);
     Ok(round.until(WorkKind::Orphans, round.long_pause()))
 }
@@ -70,7 +70,11 @@ pub(super) async fn orphaned_entries(round: Round) -> Result<Next, StoreError> {
 /// knew of them: noted ones, and some of all jobs.
 pub(super) async fn unindexed_jobs(round: Round) -> Result<Next, StoreError> {
     let foreign = round.settings.supervisor.foreign;
-    let found = round.store.find_unindexed(foreign, round.pause(WALK_FACTOR), round.kept()).await?;
+    let found = round
+        .store
+        .recovery()
+        .find_unindexed(foreign, round.pause(WALK_FACTOR), round.kept())
+        .await?;
     round.counts.note(round.name, found.recovered);
     if let Some((number, one)) = found.untyped {
         warn!(
@@ -83,7 +87,7 @@ pub(super) async fn unindexed_jobs(round: Round) -> Result<Next, StoreError> {
 
 /// Notices what old workers do with jobs that are in their queues as well.
 pub(super) async fn legacy_queues(round: Round) -> Result<Next, StoreError> {
-    let found = round.store.recover_legacy(round.kept()).await?;
+    let found = round.store.legacy().recover(round.kept()).await?;
     let foreign = found.started + found.ended;
     let put_back = found.put_back;
     round.counts.note(round.name, Recovered { put_back, foreign, ..Recovered::default() });
@@ -92,7 +96,7 @@ pub(super) async fn legacy_queues(round: Round) -> Result<Next, StoreError> {
 
 /// Serves the stop requests of older clients in the stop queues of old workers, for Hero's jobs.
 pub(super) async fn legacy_stops(round: Round) -> Result<Next, StoreError> {
-    let done = round.store.serve_legacy_stops(round.kept()).await?;
+    let done = round.store.legacy().serve_stops(round.kept()).await?;
     if done > 0 {
         info!(requests = done, "{}", round.name);
     }
@@ -133,11 +137,11 @@ async fn note_push(
     let Some(entry) = blocking.peek(list, PUSH_WAIT).await? else {
         return Ok(());
     };
-    let pushed = store.note_legacy_push(list, &entry).await?;
+    let pushed = store.legacy().note_push(list, &entry).await?;
     let pause = settings.borrow().supervisor.sweep_interval;
     tokio::time::sleep(pause).await;
     if let Some(id) = pushed {
-        store.note_legacy_pop(list, &id).await?;
+        store.legacy().note_pop(list, &id).await?;
     }
     Ok(())
 }

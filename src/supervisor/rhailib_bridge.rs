@@ -34,7 +34,7 @@ pub(super) async fn run_found(store: Store, circles: Vec<RhailibCircle>, counts:
     let mut served: BTreeSet<_> = named.map(|circle| circle.circle.clone()).collect();
     let (mut bridges, mut backoff) = (JoinSet::new(), Backoff::default());
     loop {
-        let wait = match store.found_circles(&circles).await {
+        let wait = match store.legacy().found_circles(&circles).await {
             Ok(found) => {
                 for circle in found {
                     if served.insert(circle.circle.clone()) {
@@ -111,7 +111,7 @@ fn check_pause(checks: u32) -> Duration {
 }
 
 async fn take(store: &Store, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
-    let taken = store.take_tasks(circle).await?;
+    let taken = store.legacy().take_tasks(circle).await?;
     let name = &circle.circle;
     for (task, why) in &taken.told {
         warn!(circle = %name, task = %task, "not taken as a job: {why}");

@@ -15,7 +15,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let published = round.counts.scripts.lock().clone();
     let is_known = published.is_some_and(|published| Arc::ptr_eq(&published, files));
     if !files.scripts.is_empty() {
-        let known = round.store.published_scripts().await?;
+        let known = round.store.published_scripts().list().await?;
         for script in &files.scripts {
             // Other machines may have another text: each publishes its own once, not in turns for ever.
             if !is_known || !known.contains_key(&script.name) {
@@ -29,7 +29,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
 
 async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {
     let ScriptFile { name, file, text, definition } = script;
-    let before = round.store.latest_of_script(name).await?;
+    let before = round.store.published_scripts().latest(name).await?;
     let provenance = Provenance {
         by: "supervisor".to_owned(),
         at: format!("{:.3}", round.store.now().await?),
@@ -45,7 +45,7 @@ async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {
         provenance: &provenance,
         is_of_file: true,
     };
-    match round.store.edit_script(name, edit).await? {
+    match round.store.published_scripts().edit(name, edit).await? {
         ScriptEdited::Done(version) => {
             info!("published {name}@{version} of {}", file.display());
             if let Some(before) = before.filter(|before| before.story.file.is_empty()) {

@@ -89,7 +89,7 @@ async fn unused<'a>(
     let retention_s = folder.retention().as_secs();
     let mut unused: Vec<bool> = hashes.clone().map(|_| true).collect();
     for store in system.all() {
-        let of_shard = store.unused_contents(hashes.clone(), retention_s).await?;
+        let of_shard = store.files().unused_contents(hashes.clone(), retention_s).await?;
         for (unused, of_shard) in unused.iter_mut().zip(of_shard) {
             *unused &= of_shard;
         }

@@ -24,7 +24,7 @@ const CONTEXTS_PAUSE_FACTOR: u32 = 10;
 /// Polls for the work of all other duties in one call. Most of the time there is none, and they rest.
 pub(super) async fn poll(round: Round) -> Result<Next, StoreError> {
     let pause = round.sweep();
-    let mut outlook = match round.store.look().await {
+    let mut outlook = match round.store.schedule().plan().await {
         Ok(outlook) => outlook,
         Err(error) => {
             // Without an answer each duty polls by itself. While Redis is away none can.
@@ -48,7 +48,7 @@ pub(super) async fn poll(round: Round) -> Result<Next, StoreError> {
 
 /// Checks what Redis keeps of the accepted jobs, which may change while it runs, and logs a change.
 pub(super) async fn durability(round: Round) -> Result<Next, StoreError> {
-    let state = round.store.redis_state(false).await?;
+    let state = round.store.redis().state(false).await?;
     // The daemon logs what Redis keeps at its start.
     if round.counts.note_redis_state(&state) {
         info!("redis at {} now keeps {}", round.store.address(), state.keeps());
@@ -80,14 +80,14 @@ fn note_memory(round: &Round, state: &RedisState) {
 
 /// Notes the machines of live actors, so that jobs for every machine name those that are switched off too.
 pub(super) async fn machines(round: Round) -> Result<Next, StoreError> {
-    let live = round.store.actors(None).await?;
-    round.store.note_machines(&live, round.settings.supervisor.machines_kept).await?;
+    let live = round.store.actors().list(None).await?;
+    round.store.actors().note_machines(&live, round.settings.supervisor.machines_kept).await?;
     Ok(Next::After(round.pause(30)))
 }
 
 /// Logs the keys that scripts found to have the wrong type.
 pub(super) async fn wrong_types(round: Round) -> Result<Next, StoreError> {
-    let found = round.store.report_wrong_types(WRONG_TYPE_AGAIN).await?;
+    let found = round.store.recovery().report_wrong_types(WRONG_TYPE_AGAIN).await?;
     if !found.is_empty() {
         let keys: Vec<String> = found.iter().map(|(key, of)| format!("{key} ({of})")).collect();
         error!(
@@ -101,11 +101,11 @@ pub(super) async fn wrong_types(round: Round) -> Result<Next, StoreError> {
 
 /// Samples throughput and counters, and removes expired jobs from their indexes.
 pub(super) async fn statistics(round: Round) -> Result<Next, StoreError> {
-    let sampled = round.store.sample(SAMPLE_INTERVAL).await?;
+    let sampled = round.store.stats().sample(SAMPLE_INTERVAL).await?;
     if sampled.sorted > 0 {
         report_sorted(&round.store, sampled.sorted).await?;
     }
-    round.store.keep_sample().await?;
+    round.store.stats().keep_sample().await?;
     let pause = round.long_pause().max(Duration::from_secs(1));
     // A rate is shown until the next sample. A queue is known until a sample finds it empty.
     Ok(if sampled.jobs_end || sampled.sorted > 0 {
@@ -117,7 +117,7 @@ pub(super) async fn statistics(round: Round) -> Result<Next, StoreError> {
 
 /// Reports the progress of an upgrade: lists are complete once all ended jobs are sorted by their ends.
 async fn report_sorted(store: &Store, sorted: u64) -> Result<(), StoreError> {
-    let left = store.count_jobs().await?.unsorted;
+    let left = store.jobs().count().await?.unsorted;
     let jobs = counted(sorted, "ended job", "ended jobs");
     if left == 0 {
         info!("sorted {jobs} of an older version by their ends: done, lists are complete");

@@ -41,13 +41,13 @@ impl WholeCrontab {
         files: &Arc<Crontab>,
         store: &Store,
     ) -> Result<Arc<Crontab>, StoreError> {
-        let revision = store.cron_revision().await?;
+        let revision = store.cron().revision().await?;
         if let Some(read) = &*self.0.lock()
             && read.is_of(files, revision.as_deref())
         {
             return Ok(Arc::clone(&read.whole));
         }
-        let added = store.cron_added().await?;
+        let added = store.cron().added().await?;
         let whole = Arc::new(files.with_added(&added));
         for problem in whole.problems.iter().skip(files.problems.len()) {
             warn!("{problem}: this periodic job is not in force");

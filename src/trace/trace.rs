@@ -69,7 +69,7 @@ impl Tracer {
         if number == 0 {
             return;
         }
-        if let Err(error) = store.count_dropped_spans(self.service, number).await {
+        if let Err(error) = store.stats().count_dropped_spans(self.service, number).await {
             self.dropped.give_back(number);
             debug!("cannot count dropped spans: {error}");
         }

@@ -115,7 +115,7 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
     let began = Instant::now();
     for id in &made {
         loop {
-            let found = runtime.block_on(store.job(id));
+            let found = runtime.block_on(store.jobs().job(id));
             let status = found.ok().map(|job| job.map(|job| job.expect("a legal job").status));
             match status {
                 Some(Some(JobStatus::Finished)) => break,

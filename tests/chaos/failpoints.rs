@@ -45,7 +45,12 @@ async fn strike(struck: &Struck) {
         id = format!("job-{number}");
         let script = format!("file_write_append(\"{}\", \"{id}\\n\")", effects.display());
         let job = JobBuilder::new("sal", script).id(&id).build().expect("a legal job");
-        world.store.submit(&[job], true, crate::support::RETENTION).await.expect("submitting");
+        world
+            .store
+            .jobs()
+            .submit(&[job], true, crate::support::RETENTION)
+            .await
+            .expect("submitting");
         wait_until("the job has ended or its actor has died", || {
             !actor.runs() || is_terminal(&world, &id)
         });

@@ -24,7 +24,7 @@ fn world() -> (World, Unit, Unit) {
 
 async fn submit(world: &World, id: &str, script: String) {
     let job = JobBuilder::new("sal", script).id(id).build().expect("a legal job");
-    world.store.submit(&[job], true, RETENTION).await.expect("submitting");
+    world.store.jobs().submit(&[job], true, RETENTION).await.expect("submitting");
 }
 
 fn presence(world: &World) -> Option<String> {
@@ -46,7 +46,12 @@ async fn an_actor_paused_past_its_lease_writes_nothing_and_says_what_it_lost() {
     actor.pause();
     wait_until("its lease is over", || is(&world, "held", JobStatus::Dispatched));
     // The job is stopped while the actor that lost it still runs it.
-    world.store.stop(&"held".parse().expect("legal"), RETENTION, None).await.expect("stopping");
+    world
+        .store
+        .jobs()
+        .stop(&"held".parse().expect("legal"), RETENTION, None)
+        .await
+        .expect("stopping");
     actor.go_on();
     wait_until("it says what it lost", || actor.log().contains("lost job held with the lease"));
     std::fs::write(&gate, "").expect("opening the gate");
@@ -101,7 +106,7 @@ async fn a_full_redis_refuses_submissions_and_takes_no_lease_and_no_end_away() {
     world.redis.run("CONFIG SET maxmemory 1");
     let lease = || world.redis.score(&keys().boots(), &boot).expect("a lease");
     let (before, job) = (lease(), JobBuilder::new("sal", "1").build().expect("legal"));
-    let refused = world.store.submit(&[job], true, RETENTION).await.expect_err("no memory");
+    let refused = world.store.jobs().submit(&[job], true, RETENTION).await.expect_err("no memory");
     assert!(refused.is_transient() && refused.to_string().contains("memory is full"), "{refused}");
     wait_until("its lease was kept twice", || lease() > before + 600_000.0);
     std::fs::write(&gate, "").expect("opening the gate");

@@ -18,7 +18,7 @@ async fn a_flood_of_garbage_delays_good_jobs_by_no_more_than_skipping_it_and_fil
     }
     pipeline.query::<redis::Value>(&mut world.redis.link()).expect("redis answers");
     let good: Vec<_> = (0..GOOD).map(|number| job(&format!("good-{number}"))).collect();
-    world.store.submit(&good, true, RETENTION).await.expect("submitting");
+    world.store.jobs().submit(&good, true, RETENTION).await.expect("submitting");
 
     let folder = world.redis.folder().to_owned();
     let redis = folder.join("redis.sock");

@@ -155,7 +155,7 @@ fn check(
     for id in made {
         let store = stores.of(id.as_str()).expect("a shard");
         loop {
-            let found = runtime.block_on(store.job(id));
+            let found = runtime.block_on(store.jobs().job(id));
             match found.ok().map(|job| job.map(|job| job.expect("a legal job"))) {
                 Some(Some(job)) if job.status.is_terminal() => {
                     assert_eq!(job.status.to_string(), "finished", "{id}; SEED={seed}");

@@ -357,7 +357,7 @@ impl Storm {
         let Some(id) = self.rng.choice(open.cloned().collect::<Vec<String>>()) else { return };
         let job: JobId = id.parse().expect("legal");
         // It may not be there yet.
-        let stopped = self.runtime.block_on(self.calm.stop(&job, RETENTION, None));
+        let stopped = self.runtime.block_on(self.calm.jobs().stop(&job, RETENTION, None));
         if stopped.is_ok_and(|outcome| outcome != StopOutcome::Missing) {
             self.stopped.insert(id);
         }
@@ -415,7 +415,7 @@ impl Storm {
         let stored = self.runtime.block_on(async {
             let mut tries = 0;
             loop {
-                match self.calm.submit(&probes, true, RETENTION).await {
+                match self.calm.jobs().submit(&probes, true, RETENTION).await {
                     Ok(_) => return true,
                     Err(_) if tries < 10 => tries += 1,
                     Err(_) => return false,

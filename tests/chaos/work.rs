@@ -182,7 +182,7 @@ impl Drop for Submitter {
 pub(super) async fn submit(store: &Store, batch: &[Job]) {
     let mut backoff = Backoff::default();
     loop {
-        match store.submit(batch, true, RETENTION).await {
+        match store.jobs().submit(batch, true, RETENTION).await {
             Ok(answers) => {
                 let stored = |answer: &Submitted| {
                     matches!(answer, Submitted::Accepted(_) | Submitted::Exists)

@@ -80,7 +80,7 @@ async fn one_task_runs_the_jobs_of_a_queue_in_order() {
         })
         .collect::<Result<_, _>>()
         .expect("legal jobs");
-    let accepted = store.submit(&jobs, true, RETENTION).await.expect("submitting");
+    let accepted = store.jobs().submit(&jobs, true, RETENTION).await.expect("submitting");
     assert_eq!(accepted.len(), NUMBER);
     let _sal = hero.actor("sal-default-1").tasks(1).start();
     let last = jobs.last().expect("there are jobs");

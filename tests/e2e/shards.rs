@@ -41,7 +41,7 @@ impl System {
         for jobs in of_shard.values() {
             let store = self.0.of(jobs[0].id.as_str()).expect("a shard");
             let answers =
-                self.1.block_on(store.submit(jobs, true, RETENTION)).expect("redis answers");
+                self.1.block_on(store.jobs().submit(jobs, true, RETENTION)).expect("redis answers");
             let is_new = |answer: &Submitted| matches!(answer, Submitted::Accepted(_));
             assert!(answers.iter().all(is_new), "{answers:?}");
         }
@@ -54,7 +54,7 @@ impl System {
 
     fn job(&self, id: &str) -> Option<Job> {
         let store = self.0.of(id).expect("a shard");
-        self.1.block_on(store.job(&id.parse().expect("legal"))).ok()??.ok()
+        self.1.block_on(store.jobs().job(&id.parse().expect("legal"))).ok()??.ok()
     }
 
     #[track_caller]

@@ -34,7 +34,8 @@ fn labels_of(unit: &str) -> Labels {
 
 /// Returns the queues of an actor with those of the expressions in Redis that its labels match, in the order of its claims.
 pub(super) async fn queues_of(world: &World, life: &Life) -> Vec<Queue> {
-    let used = world.store.selectors(&life.actor.script_type, 0).await.expect("redis answers");
+    let used =
+        world.store.queues().selectors(&life.actor.script_type, 0).await.expect("redis answers");
     let labels = labels_of(&life.actor.unit());
     let matches = |text: &String| text.parse::<Selector>().expect("legal").matches(&labels);
     let digests: Vec<SelectorDigest> =

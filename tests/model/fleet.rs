@@ -269,7 +269,7 @@ impl Walk {
         };
         graph.edit(window);
         let new = NewGraph { id: legal(&name), window, ..NewGraph::default() };
-        let answer = self.world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
+        let answer = self.world.store.batches().submit(&jobs, Some(&new), RETENTION).await;
         assert_eq!(answer.expect("redis answers"), BatchOutcome::Accepted);
         let said = format!("submit {name}: {window}, {:?}", graph.jobs);
         self.graphs.insert(name, graph);
@@ -345,8 +345,13 @@ impl Walk {
         };
         let life = &self.lives[actor];
         let ending = [self.world.ending(life, legal(&id), verdict)];
-        self.world.store.finish(&life.boot, RETENTION, &ending).await.expect("redis answers");
-        self.world.store.dispatch_due(100, RETENTION).await.expect("redis answers");
+        self.world
+            .store
+            .attempts()
+            .finish(&life.boot, RETENTION, &ending)
+            .await
+            .expect("redis answers");
+        self.world.store.schedule().dispatch_due(100, RETENTION).await.expect("redis answers");
         self.graph(&id).leave(&id, state);
         format!("{id} ends: {state:?}")
     }
@@ -374,7 +379,7 @@ impl Walk {
     async fn stop(&mut self) -> String {
         let waits = |graph: &Graph, job: &Member| !graph.is_stopped && !job.state.has_started();
         let Some((id, _)) = self.any_job(waits) else { return "nothing to stop".to_owned() };
-        let answer = self.world.store.stop(&legal(&id), RETENTION, None).await;
+        let answer = self.world.store.jobs().stop(&legal(&id), RETENTION, None).await;
         assert_eq!(answer.expect("redis answers"), StopOutcome::Stopped);
         self.graph(&id).leave(&id, State::Cancelled);
         format!("stop {id}")
@@ -387,7 +392,7 @@ impl Walk {
                 && before.is_none_or(|before| before == State::Finished)
         };
         let Some((id, _)) = self.any_job(may_run) else { return "nothing to retry".to_owned() };
-        let answer = self.world.store.retry(&legal(&id)).await.expect("redis answers");
+        let answer = self.world.store.jobs().retry(&legal(&id)).await.expect("redis answers");
         assert_eq!(answer, RetryOutcome::Moved(JobStatus::Dispatched), "{id}");
         self.graph(&id).retry(&id);
         format!("retry {id}")
@@ -400,14 +405,16 @@ impl Walk {
     async fn edit(&mut self) -> String {
         let Some(name) = self.any_graph() else { return "no graph to edit".to_owned() };
         let window = self.any_window();
-        assert!(self.world.store.edit_graph(&legal(&name), window).await.expect("redis answers"));
+        assert!(
+            self.world.store.graphs().edit(&legal(&name), window).await.expect("redis answers")
+        );
         self.graph(&name).edit(window);
         format!("edit {name}: {window:?}")
     }
 
     async fn go_on(&mut self) -> String {
         let Some(name) = self.any_graph() else { return "no graph to tell".to_owned() };
-        let told = self.world.store.end_pause(&legal(&name)).await.expect("redis answers");
+        let told = self.world.store.graphs().end_pause(&legal(&name)).await.expect("redis answers");
         assert_eq!(told, Some(self.graph(&name).pause.is_some()), "{name}");
         self.graph(&name).go_on(false);
         format!("{name} goes on")
@@ -429,7 +436,7 @@ impl Walk {
         for limit in self.world.redis.members(&keys().limits()) {
             self.world.redis.put(&keys().limits(), 1, &limit);
         }
-        self.world.store.tend_limits(100).await.expect("redis answers");
+        self.world.store.limits().tend(100).await.expect("redis answers");
         "limits are tended".to_owned()
     }
 
@@ -453,7 +460,7 @@ impl Walk {
 
     /// Compares the jobs in Redis with the model.
     async fn check(&mut self) {
-        while self.world.store.settle(RETENTION).await.expect("redis answers") {}
+        while self.world.store.schedule().settle(RETENTION).await.expect("redis answers") {}
         let mut link = self.world.redis.link();
         for (name, graph) in &mut self.graphs {
             let mut read = redis::pipe();
@@ -475,7 +482,7 @@ impl Walk {
                 };
                 assert_eq!(status, expected.as_str(), "{id}");
             }
-            let info = self.world.store.graph(&legal(name)).await.expect("redis answers");
+            let info = self.world.store.graphs().get(&legal(name)).await.expect("redis answers");
             let counts = info.expect("it exists").counts;
             let number = |state| graph.number(|job| job.state == state) as u64;
             assert_eq!(
@@ -494,7 +501,7 @@ impl Walk {
                 break;
             }
             for name in self.graphs.keys().cloned().collect::<Vec<_>>() {
-                self.world.store.end_pause(&legal(&name)).await.expect("redis answers");
+                self.world.store.graphs().end_pause(&legal(&name)).await.expect("redis answers");
                 self.graph(&name).go_on(false);
             }
             self.start_all().await;

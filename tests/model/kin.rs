@@ -101,7 +101,12 @@ impl Walk {
         };
         let state = (!self.chance(4)).then(|| self.time().0);
         let text = state.map(|state| state.to_string()).unwrap_or_default();
-        let kept = self.world.store.keep_state(&life.boot, (&legal(&id), claimed_at), &text).await;
+        let kept = self
+            .world
+            .store
+            .attempts()
+            .keep_state(&life.boot, (&legal(&id), claimed_at), &text)
+            .await;
         let said = format!("{} keeps {text:?} for {id}, which it runs: {runs}", life.actor);
         assert_eq!(kept.expect("redis answers"), self.model.keep_state(&id, runs, state), "{said}");
         said
@@ -137,6 +142,7 @@ impl Walk {
         let answer = self
             .world
             .store
+            .jobs()
             .submit_children(
                 &life.boot,
                 attempt,

@@ -193,7 +193,7 @@ impl Walk {
         let said = format!("submit {id} to {queue}, start: {start}, {entry:?}");
         let expected = self.model.submit(&id, entry, start);
         let answers =
-            self.world.store.submit(&[job], start, RETENTION).await.expect("redis answers");
+            self.world.store.jobs().submit(&[job], start, RETENTION).await.expect("redis answers");
         let answer = match &answers[0] {
             Submitted::Accepted(status) => reference::Submitted::Accepted(*status),
             Submitted::Exists => reference::Submitted::Exists,
@@ -213,7 +213,8 @@ impl Walk {
         let Some(id) = self.any_job(|job| job.status == JobStatus::Created) else {
             return "start nothing".to_owned();
         };
-        let answer = self.world.store.start(&legal(&id), RETENTION).await.expect("redis answers");
+        let answer =
+            self.world.store.jobs().start(&legal(&id), RETENTION).await.expect("redis answers");
         let expected = match self.model.start(&id) {
             None => RetryOutcome::Missing,
             Some(Ok(status)) => RetryOutcome::Moved(status),
@@ -276,8 +277,13 @@ impl Walk {
             .iter()
             .map(|(id, end)| self.world.ending(&life, legal(id), self.verdict(end)))
             .collect();
-        let answers =
-            self.world.store.finish(&life.boot, RETENTION, &request).await.expect("redis answers");
+        let answers = self
+            .world
+            .store
+            .attempts()
+            .finish(&life.boot, RETENTION, &request)
+            .await
+            .expect("redis answers");
         let expected = self.model.finish(boot, &endings);
         let said = format!("finish for {}: {endings:?}: {answers:?}", life.actor);
         let answers: Vec<reference::Recorded> = answers
@@ -323,17 +329,18 @@ impl Walk {
         let Some(name) = self.rng.choice(names) else { return "no queue to pause".to_owned() };
         let queue: Queue = name.parse().expect("a legal queue");
         if self.rng.u8(..4) == 0 {
-            let purged = self.world.store.purge(&queue, RETENTION).await.expect("redis answers");
+            let purged =
+                self.world.store.queues().purge(&queue, RETENTION).await.expect("redis answers");
             assert_eq!(purged, self.model.purge(&name), "purge {name}");
             return format!("purge {name}: {purged}");
         }
         let queues = [queue];
         let news = if self.model.paused.contains(&name) {
             self.model.paused.remove(&name);
-            self.world.store.resume(&queues).await
+            self.world.store.queues().resume(&queues).await
         } else {
             self.model.paused.insert(name.clone());
-            self.world.store.pause(&queues).await
+            self.world.store.queues().pause(&queues).await
         };
         assert_eq!(news.expect("redis answers"), [true]);
         format!("pause {name}: {}", self.model.paused.contains(&name))
@@ -357,8 +364,13 @@ impl Walk {
 
     async fn stop(&mut self) -> String {
         let Some(id) = self.any_job(|_| true) else { return "stop nothing".to_owned() };
-        let answer =
-            self.world.store.stop(&legal(&id), RETENTION, None).await.expect("redis answers");
+        let answer = self
+            .world
+            .store
+            .jobs()
+            .stop(&legal(&id), RETENTION, None)
+            .await
+            .expect("redis answers");
         let expected = match self.model.stop(&id) {
             "stopped" => StopOutcome::Stopped,
             "requested" => StopOutcome::Requested,
@@ -377,7 +389,7 @@ impl Walk {
         let timeout = Some(self.rng.u32(1..1000).to_string());
         let edit =
             JobEdit { corrections: vec![("timeout", timeout.clone())], ..JobEdit::default() };
-        let answer = self.world.store.edit(&legal(&id), &edit).await.expect("redis answers");
+        let answer = self.world.store.jobs().edit(&legal(&id), &edit).await.expect("redis answers");
         let has_started = status.is_terminal() || status == JobStatus::Started;
         let expected = if has_started {
             (EditOutcome::Refused(status), before)
@@ -395,7 +407,8 @@ impl Walk {
             return "retry nothing".to_owned();
         };
         if self.rng.bool() {
-            let graph = self.world.store.retry_with_dependents(&legal(&id), &Vec::new()).await;
+            let graph =
+                self.world.store.jobs().retry_with_dependents(&legal(&id), &Vec::new()).await;
             let graph = graph.expect("redis answers");
             let (expected, dependents) = self.model.retry_with_dependents(&id);
             assert_eq!(retried(&graph.outcome), expected, "retry {id} with dependents");
@@ -403,14 +416,15 @@ impl Walk {
             assert_eq!(answer, dependents, "retry {id} with dependents");
             return format!("retry {id} with dependents: {expected:?}, {dependents:?}");
         }
-        let answer = self.world.store.retry(&legal(&id)).await.expect("redis answers");
+        let answer = self.world.store.jobs().retry(&legal(&id)).await.expect("redis answers");
         assert_eq!(retried(&answer), self.model.retry(&id), "retry {id}");
         format!("retry {id}: {answer:?}")
     }
 
     async fn delete(&mut self) -> String {
         let Some(id) = self.any_job(|_| true) else { return "delete nothing".to_owned() };
-        let answer = self.world.store.delete(&legal(&id), RETENTION).await.expect("redis answers");
+        let answer =
+            self.world.store.jobs().delete(&legal(&id), RETENTION).await.expect("redis answers");
         let expected = match self.model.delete(&id) {
             "deleted" => DeleteOutcome::Deleted,
             "running" => DeleteOutcome::Running,
@@ -480,6 +494,7 @@ impl Walk {
         let appearance = self
             .world
             .store
+            .actors()
             .appear(&life.actor, &life.presence(), LEASE, held.as_deref())
             .await
             .expect("redis answers");
@@ -527,7 +542,8 @@ impl Walk {
                 self.world.redis.run(&format!("ZINCRBY {key} -{FAR} {id}"));
             }
         }
-        let found = self.world.store.dispatch_due(1000, RETENTION).await.expect("redis answers");
+        let found =
+            self.world.store.schedule().dispatch_due(1000, RETENTION).await.expect("redis answers");
         let dispatched = found.jobs;
         assert_eq!(dispatched, self.model.dispatch_due());
         format!("{dispatched} due jobs are dispatched")
@@ -549,7 +565,8 @@ impl Walk {
         let recovered = self
             .world
             .store
-            .recover_boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION)
+            .recovery()
+            .boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION)
             .await
             .expect("answers");
         assert_eq!(recovered.boots, self.model.recover_boots() as u64);
@@ -573,7 +590,7 @@ impl Walk {
             let aged = format!("{} {head}", since - 3_000_000);
             self.world.redis.set_field(&marks, &queue, aged);
         }
-        self.world.store.recover_pops(RETENTION).await.expect("redis answers");
+        self.world.store.recovery().pops(RETENTION).await.expect("redis answers");
         let before = self.model.ready.clone();
         self.model.recover_pops();
         self.take_over_order(&before);
@@ -600,7 +617,7 @@ impl Walk {
     /// A first sweep only leaves marks: a job that was popped just now may yet start.
     async fn sweep_fresh_pops(&mut self) -> String {
         self.world.redis.delete(&keys().marks());
-        self.world.store.recover_pops(RETENTION).await.expect("redis answers");
+        self.world.store.recovery().pops(RETENTION).await.expect("redis answers");
         "fresh pops are left alone".to_owned()
     }
 
@@ -623,7 +640,8 @@ impl Walk {
         }
         self.world
             .store
-            .recover_foreign(LEASE, LEASE, CRASH_LIMIT, RETENTION)
+            .recovery()
+            .foreign(LEASE, LEASE, CRASH_LIMIT, RETENTION)
             .await
             .expect("redis answers");
         let before = self.model.ready.clone();
@@ -634,10 +652,10 @@ impl Walk {
 
     /// Sweeps that find nothing in an orderly world.
     async fn sweep_the_rest(&mut self) -> String {
-        let orphans = self.world.store.recover_orphans().await.expect("redis answers");
+        let orphans = self.world.store.recovery().orphans().await.expect("redis answers");
         assert_eq!(orphans.orphans, 0, "there are no orphans");
-        assert!(!self.world.store.settle(RETENTION).await.expect("redis answers"));
-        self.world.store.sample(Duration::from_millis(1)).await.expect("redis answers");
+        assert!(!self.world.store.schedule().settle(RETENTION).await.expect("redis answers"));
+        self.world.store.stats().sample(Duration::from_millis(1)).await.expect("redis answers");
         self.model.forget_expressions();
         "orphans, large fan-outs and statistics are looked after".to_owned()
     }
@@ -647,7 +665,7 @@ impl Walk {
         let presence = [PresenceOf { actor: life.actor.clone(), presence: life.presence() }];
         let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
         let taken = held.is_some_and(|held| !held.contains(life.boot.as_str()));
-        let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence, &[]).await;
+        let kept = self.world.store.actors().heartbeat(&life.boot, LEASE, &presence, &[]).await;
         let kept = kept.expect("redis answers") != Renewal::Lost;
         // Its name may be a successor's by now, that took it for dead.
         let lease = self.model.leases.get_mut(life.boot.as_str()).filter(|_| !taken);

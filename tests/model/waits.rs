@@ -162,7 +162,7 @@ impl Walk {
         };
         let event = EVENTS[usize::from(self.chance(2))];
         let text = json!({ "event": event, "data": null }).to_string();
-        let answer = self.world.store.tell(&legal(&id), (event, &text), &[]).await;
+        let answer = self.world.store.jobs().tell(&legal(&id), (event, &text), &[]).await;
         let answer = answer.expect("redis answers");
         assert_eq!(answer, self.model.tell(&id, event), "tell {id} {event}");
         format!("tell {id} {event}: {answer:?}")

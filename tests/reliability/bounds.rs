@@ -19,7 +19,12 @@ fn types(world: &World) -> Vec<String> {
 async fn a_type_that_no_job_and_no_actor_has_any_more_is_given_up_and_can_come_back() {
     let world = World::new();
     let life = Life::of("python-default-1");
-    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    world
+        .store
+        .actors()
+        .appear(&life.actor, &life.presence(), RETENTION, None)
+        .await
+        .expect("appearing");
     for name in ["a", "b"] {
         world.accepts(&[JobBuilder::new(name, "1").id(name).build().expect("legal")]).await;
         let actor = Life::of(&format!("{name}-default-1"));
@@ -27,11 +32,11 @@ async fn a_type_that_no_job_and_no_actor_has_any_more_is_given_up_and_can_come_b
         let done = Verdict::Finished { output: "".into(), exit_code: None };
         world.finish(&actor, &id, done).await;
     }
-    world.store.sample(SAMPLED).await.expect("a sample");
+    world.store.stats().sample(SAMPLED).await.expect("a sample");
     assert_eq!(types(&world), ["a", "b", "python"], "retention keeps their jobs");
     let id = "a".parse().expect("legal");
-    world.store.delete(&id, RETENTION).await.expect("deleting");
-    world.store.sample(SAMPLED).await.expect("a sample");
+    world.store.jobs().delete(&id, RETENTION).await.expect("deleting");
+    world.store.stats().sample(SAMPLED).await.expect("a sample");
     assert_eq!(types(&world), ["b", "python"], "an actor keeps its type");
     let ttl = |world: &World| world.redis.ttl(&keys::stats("a"));
     assert!(ttl(&world) > 0, "its counters go too");

@@ -16,7 +16,7 @@ fn keys() -> Keys {
 /// Submits until it is accepted; a call whose answer was lost may have done it.
 async fn submit(store: &Store, jobs: &[Job]) {
     loop {
-        match store.submit(jobs, true, RETENTION).await {
+        match store.jobs().submit(jobs, true, RETENTION).await {
             Ok(answers) => {
                 let stored = |answer: &Submitted| {
                     matches!(answer, Submitted::Accepted(_) | Submitted::Exists)
@@ -31,7 +31,7 @@ async fn submit(store: &Store, jobs: &[Job]) {
 
 async fn status(store: &Store, id: &str) -> Option<JobStatus> {
     let id = id.parse().expect("legal");
-    let job = store.job(&id).await.expect("redis answers")?;
+    let job = store.jobs().job(&id).await.expect("redis answers")?;
     Some(job.expect("a legal job").status)
 }
 
@@ -112,7 +112,7 @@ fn move_of_the_slot_under_load_loses_and_repeats_no_job() {
     assert_eq!(lines(&cluster), names, "each ran once");
     for name in &names {
         let output = if name.ends_with(['1', '3', '5', '7', '9']) { name.as_str() } else { "" };
-        let read = runtime.block_on(store.outcome(&name.parse().expect("legal")));
+        let read = runtime.block_on(store.jobs().outcome(&name.parse().expect("legal")));
         let ended = (JobStatus::Finished, Some(output.as_bytes().to_vec()));
         assert_eq!(read.expect("reading"), Some(ended), "{name}");
     }
@@ -127,7 +127,7 @@ async fn call_during_a_move_is_refused_before_it_writes_and_no_answer_is_partial
     let (from, to) = cluster.begin_move();
     assert_eq!(cluster.move_keys(from, to, 5), 5);
     let late = job("late");
-    let error = store.submit(std::slice::from_ref(&late), true, RETENTION).await;
+    let error = store.jobs().submit(std::slice::from_ref(&late), true, RETENTION).await;
     let error = error.expect_err("the slot is on its way");
     assert!(matches!(&error, StoreError::NotServing { .. }), "{error:?}");
     assert!(error.to_string().contains("TRYAGAIN"), "{error}");
@@ -135,7 +135,7 @@ async fn call_during_a_move_is_refused_before_it_writes_and_no_answer_is_partial
     // Neither node has anything of it: the source answers by ASK.
     assert_eq!(cluster.ask::<i64>(from, &exists), None);
     // A list would lack jobs that have moved already.
-    let error = store.queue_states([].into()).await.expect_err("the slot is on its way");
+    let error = store.queues().states([].into()).await.expect_err("the slot is on its way");
     assert!(error.is_transient(), "{error:?}");
     while cluster.move_keys(from, to, 100) > 0 {}
     cluster.end_move(from, to);

@@ -144,7 +144,7 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
     let number = 1200;
     let jobs: Vec<_> = (0..number).map(|n| crate::support::job(&format!("j{n}"))).collect();
     for jobs in jobs.chunks(600) {
-        world.store.submit(jobs, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(jobs, true, RETENTION).await.expect("submitting");
     }
     let mut attempts = Vec::new();
     while attempts.len() < number {
@@ -152,7 +152,7 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
     }
     let endings: Vec<_> =
         attempts.into_iter().map(|attempt| world.ending(&life, attempt.id, dead("no"))).collect();
-    world.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
+    world.store.attempts().finish(&life.boot, RETENTION, &endings).await.expect("finishing");
     let client = client(&world);
     let mut ids = listed(&client, &all(), 500).await;
     ids.sort();

@@ -11,7 +11,7 @@ const CRASH_LIMIT: u32 = 3;
 
 async fn appear(world: &World, life: &Life, lease: Duration) {
     let presence = life.presence();
-    world.store.appear(&life.actor, &presence, lease, None).await.expect("appearing");
+    world.store.actors().appear(&life.actor, &presence, lease, None).await.expect("appearing");
 }
 
 async fn claim(world: &World, life: &Life) -> Claimed {
@@ -41,7 +41,7 @@ async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
     // The state after a sweep that could not put back all jobs in one step.
     world.set_lease(&life, 0);
     let presence = [];
-    let renewed = world.store.heartbeat(&life.boot, RETENTION, &presence, &[]).await;
+    let renewed = world.store.actors().heartbeat(&life.boot, RETENTION, &presence, &[]).await;
     assert_eq!(renewed.expect("beating"), Renewal::Lost);
     assert!(claim(&world, &life).await.fenced);
 }
@@ -55,7 +55,8 @@ async fn a_finish_after_the_lease_counts_until_somebody_has_recovered_the_job() 
     assert_eq!(world.finish(&life, &a, done()).await, Recorded::Recorded);
     let found = world
         .store
-        .recover_boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION)
+        .recovery()
+        .boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION)
         .await
         .expect("recovering");
     world.check();
@@ -72,7 +73,7 @@ async fn a_retry_that_a_foreign_actor_takes_is_watched_like_any_other_of_its_job
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     world.finish(&life, &id, failed()).await;
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     // Its first attempt was ours, long ago.
     assert_eq!(world.field("a", "started_at"), None);
     assert_eq!(world.field("a", "boot_id"), None);
@@ -85,7 +86,7 @@ async fn a_retry_that_a_foreign_actor_takes_is_watched_like_any_other_of_its_job
     world.redis.set_job("a", "status finished output 1");
     world.redis.put(&keys::index("started", "osis"), 0, "a");
     let every = Duration::from_secs(1);
-    let found = world.store.recover_foreign(RETENTION, every, CRASH_LIMIT, RETENTION).await;
+    let found = world.store.recovery().foreign(RETENTION, every, CRASH_LIMIT, RETENTION).await;
     assert_eq!(found.expect("looking").foreign, 1);
     world.check();
     assert_eq!(world.count("osis", "finished"), 1);
@@ -100,7 +101,7 @@ async fn a_job_whose_end_a_foreign_actor_wrote_is_noticed_though_its_copy_is_ski
     assert_eq!(claim(&world, &life).await.skipped, 1);
     // A mark that is older than a pop may be.
     world.redis.set_field(&keys().marks(), "type:osis", "1 9000000000000000");
-    let found = world.store.recover_pops(RETENTION).await.expect("a sweep");
+    let found = world.store.recovery().pops(RETENTION).await.expect("a sweep");
     assert_eq!(found.foreign, 1);
     world.check();
     let ttl = world.redis.ttl(&keys::job("a"));
@@ -119,7 +120,7 @@ async fn a_foreign_timeout_of_no_legal_number_ends_all_the_same() {
         world.redis.set_job("a", "started_at 2026-01-01T00:00:00.000Z");
         world.redis.put(&keys::index("started", "osis"), 1, "a");
         let (default, every) = (Duration::from_secs(1), Duration::from_secs(1));
-        let found = world.store.recover_foreign(default, every, CRASH_LIMIT, RETENTION).await;
+        let found = world.store.recovery().foreign(default, every, CRASH_LIMIT, RETENTION).await;
         assert_eq!(found.expect("looking").put_back, 1, "{timeout}");
         world.check();
     }
@@ -135,14 +136,14 @@ async fn a_stop_that_finds_its_actor_dead_waits_for_the_recovery_and_comes_back_
     world.redis.delete(&keys::presence("osis:default:1"));
     appear(&world, &successor, RETENTION).await;
     let asking = Some(&successor.boot);
-    let outcome = world.store.stop(&id, RETENTION, asking).await.expect("stopping");
+    let outcome = world.store.jobs().stop(&id, RETENTION, asking).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Requested);
     assert!(world.redis.all("CONTROL").is_empty(), "it would come back for ever");
     world.dies(&life, CRASH_LIMIT).await;
     assert_eq!(world.status("a"), JobStatus::Error);
     assert_eq!(world.field("a", "error").as_deref(), Some("stopped_by_request"));
     assert!(world.redis.all("DEAD").is_empty());
-    world.store.retry(&id).await.expect("running again");
+    world.store.jobs().retry(&id).await.expect("running again");
     assert_eq!(world.field("a", "stop_requested"), None);
 }
 

@@ -33,7 +33,7 @@ async fn a_submission_to_a_full_redis_is_refused_in_words_and_with_its_exit_code
 async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let presence = life.presence();
-    world.store.appear(&life.actor, &presence, RETENTION, None).await.expect("appearing");
+    world.store.actors().appear(&life.actor, &presence, RETENTION, None).await.expect("appearing");
     let own = world.started(&life, "a").await;
     let again = world.started(&life, "again").await;
     let large = world.started(&life, "large").await;
@@ -44,35 +44,38 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     world.redis.run(FULL);
     // A lease that could not be renewed would cost the actor its jobs.
     let actors = [PresenceOf { actor: life.actor.clone(), presence }];
-    let renewed = world.store.heartbeat(&life.boot, RETENTION, &actors, &[]).await;
+    let renewed = world.store.actors().heartbeat(&life.boot, RETENTION, &actors, &[]).await;
     assert_ne!(renewed.expect("beating"), Renewal::Lost);
     assert_eq!(world.finish(&life, &own, done()).await, Recorded::Recorded);
     assert_eq!(world.finish(&life, &large, whole()).await, Recorded::Recorded);
     for id in [&large, &stored] {
-        let outcome = world.store.outcome(id).await.expect("reading");
+        let outcome = world.store.jobs().outcome(id).await.expect("reading");
         assert_eq!(outcome, Some((JobStatus::Finished, Some(output.clone().into_bytes()))), "{id}");
     }
     let delay = Duration::from_micros(1);
     let retry = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
     assert_eq!(world.finish(&life, &again, retry).await, Recorded::Recorded);
-    assert_eq!(world.store.dispatch_due(9, RETENTION).await.expect("dispatching").jobs, 1);
+    assert_eq!(
+        world.store.schedule().dispatch_due(9, RETENTION).await.expect("dispatching").jobs,
+        1
+    );
     let queue = world.work("type:osis");
     assert_eq!(queue, ["b", "again"]);
     let popped: Vec<String> = world.redis.ask(&format!("LPOP {} 2", keys::work("type:osis")));
     assert_eq!(popped, queue);
-    world.store.recover_pops(RETENTION).await.expect("a sweep");
+    world.store.recovery().pops(RETENTION).await.expect("a sweep");
     // A mark that is older than a pop may be.
     world.redis.run(ROOM);
     let future = "9000000000000000";
     world.redis.set_field(&keys().marks(), "type:osis", format!("1 {future}"));
     world.redis.run(FULL);
-    let found = world.store.recover_pops(RETENTION).await.expect("a sweep");
+    let found = world.store.recovery().pops(RETENTION).await.expect("a sweep");
     assert_eq!((found.put_back, world.work("type:osis")), (2, queue));
-    world.store.recover_orphans().await.expect("a sweep");
-    world.store.sample(Duration::from_secs(1)).await.expect("a sample");
+    world.store.recovery().orphans().await.expect("a sweep");
+    world.store.stats().sample(Duration::from_secs(1)).await.expect("a sample");
     let every = Duration::from_secs(1);
-    world.store.recover_foreign(RETENTION, every, 3, RETENTION).await.expect("a sweep");
-    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("a sweep");
+    world.store.recovery().foreign(RETENTION, every, 3, RETENTION).await.expect("a sweep");
+    world.store.recovery().boots(None, Duration::ZERO, 3, RETENTION).await.expect("a sweep");
     world.redis.run(ROOM);
     world.check();
     assert_eq!(world.status("a"), JobStatus::Finished);
@@ -91,7 +94,7 @@ async fn job_is_adopted_claimed_and_its_token_passed_on_though_the_memory_is_ful
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["raw"]);
     world.redis.delete(&list);
-    world.store.pass_on(&token).await.expect("passing on");
+    world.store.jobs().pass_on(&token).await.expect("passing on");
     assert_eq!(world.redis.list(&list).len(), 1);
 }
 
@@ -161,7 +164,7 @@ async fn a_dead_boots_jobs_are_put_back_though_the_memory_is_full() {
     world.redis.run(FULL);
     let gone = Some((&life.boot, BootDeath::Unknown));
     let found =
-        world.store.recover_boots(gone, Duration::ZERO, 3, RETENTION).await.expect("recovering");
+        world.store.recovery().boots(gone, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     world.redis.run(ROOM);
     assert_eq!(found.put_back, 1);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
@@ -175,7 +178,8 @@ async fn a_redis_that_became_a_replica_is_left_and_looked_for_anew() {
     // A master that nobody listens at: it stays a replica.
     world.redis.run("REPLICAOF 127.0.0.1 1");
     let before: i64 = connections(&world);
-    let error = world.store.submit(&[job("b")], true, RETENTION).await.expect_err("read only");
+    let error =
+        world.store.jobs().submit(&[job("b")], true, RETENTION).await.expect_err("read only");
     assert!(matches!(error, StoreError::NotServing { .. }), "{error:?}");
     world.store.ping().await.expect("it still answers");
     assert!(connections(&world) >= before + 2, "the next call made a new connection");

@@ -87,7 +87,7 @@ async fn after_a_failover_jobs_go_to_the_new_master_and_the_old_one_is_left() {
         format!("redis+sentinel://127.0.0.1:{},127.0.0.1:{}/main", free_port(), sentinel.port);
     let store = store(&url);
     let accepted = [Submitted::Accepted(JobStatus::Dispatched)];
-    let submitted = store.submit(&[job("before")], true, RETENTION).await;
+    let submitted = store.jobs().submit(&[job("before")], true, RETENTION).await;
     assert_eq!(submitted.expect("the master takes it"), accepted);
     let depth = format!("LLEN {}", keys::work("type:osis"));
     assert_eq!(old.ask::<i64>(&depth), Some(1));
@@ -102,7 +102,7 @@ async fn after_a_failover_jobs_go_to_the_new_master_and_the_old_one_is_left() {
     // The old connection leads to a replica; it is closed at once.
     let mut refused = 0;
     let submitted = loop {
-        match store.submit(&[job("after")], true, RETENTION).await {
+        match store.jobs().submit(&[job("after")], true, RETENTION).await {
             Ok(submitted) => break submitted,
             Err(error) => {
                 refused += 1;

@@ -195,7 +195,7 @@ fn spoil_kinds(next: &AtomicUsize) {
             };
             let key = format!("{}{rest}", keys::prefix(kind));
             replace(&redis, &key, command);
-            let accepted = runtime.block_on(store.submit(&jobs, true, RETENTION));
+            let accepted = runtime.block_on(store.jobs().submit(&jobs, true, RETENTION));
             let accepted = accepted.expect("submitting");
             assert!(
                 accepted.iter().all(|one| matches!(one, Submitted::Accepted(_))),
@@ -260,9 +260,10 @@ async fn retry_runs_at_once_and_a_schedule_is_refused_while_their_index_has_a_wr
     let delay = std::time::Duration::from_hours(1);
     let verdict = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
     let end = world.ending(&life, id, verdict);
-    let recorded = world.store.finish(&life.boot, RETENTION, &[end]).await.expect("recording");
+    let recorded =
+        world.store.attempts().finish(&life.boot, RETENTION, &[end]).await.expect("recording");
     let later = JobBuilder::new("osis", "1").delay(delay).build().expect("legal");
-    let refused = world.store.submit(&[later], true, RETENTION).await.expect("submitting");
+    let refused = world.store.jobs().submit(&[later], true, RETENTION).await.expect("submitting");
     assert_eq!(recorded, [Recorded::Recorded]);
     assert!(matches!(&refused[..], [Submitted::BrokenQueue(key)] if *key == index), "{refused:?}");
     world.redis.delete(&index);

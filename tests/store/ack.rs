@@ -26,9 +26,9 @@ async fn jobs_that_exist_are_confirmed_and_others_named() {
     let world = World::on(Redis::that_keeps(), "hero");
     world.accepts(&[job("a"), job("b")]).await;
     let store = store(&world.redis, Ack::Disk);
-    store.can_confirm().await.expect("able");
+    store.acks().can_confirm().await.expect("able");
     let all: Vec<JobId> = ["a", "lost", "b"].map(|id| id.parse().expect("legal")).into();
-    let gone = store.confirm(&all).await.expect("confirmed");
+    let gone = store.acks().confirm(&all).await.expect("confirmed");
     assert_eq!(gone, [all[1].clone()]);
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     assert_eq!(world.field("lost", "status"), None);
@@ -40,7 +40,7 @@ async fn caller_that_gives_up_does_not_stop_those_that_share_its_round() {
     world.accepts(&[job("a")]).await;
     let store = store(&world.redis, Ack::Disk);
     let id: [JobId; 1] = ["a".parse().expect("legal")];
-    let mut given_up = Box::pin(store.confirm(&id));
+    let mut given_up = Box::pin(store.acks().confirm(&id));
     tokio::select! {
         biased;
         _ = &mut given_up => panic!("it has answered at once"),
@@ -48,7 +48,7 @@ async fn caller_that_gives_up_does_not_stop_those_that_share_its_round() {
     }
     let other = tokio::spawn({
         let (store, id) = (store.clone(), id.clone());
-        async move { store.confirm(&id).await }
+        async move { store.acks().confirm(&id).await }
     });
     tokio::task::yield_now().await;
     drop(given_up);
@@ -59,11 +59,11 @@ async fn caller_that_gives_up_does_not_stop_those_that_share_its_round() {
 async fn redis_that_cannot_confirm_is_refused_with_what_repairs_it() {
     let world = World::new();
     let store = store(&world.redis, Ack::Disk);
-    let said = store.can_confirm().await.expect_err("it appends to no file").to_string();
+    let said = store.acks().can_confirm().await.expect_err("it appends to no file").to_string();
     assert!(said.contains("redis-cli CONFIG SET appendonly yes"), "{said}");
     world.redis.run("CONFIG SET appendonly yes");
     world.redis.run("CONFIG SET appendfsync everysec");
-    let able = store.can_confirm().await;
+    let able = store.acks().can_confirm().await;
     if has_waitaof(&world.redis) {
         able.expect("able");
         return;
@@ -72,7 +72,7 @@ async fn redis_that_cannot_confirm_is_refused_with_what_repairs_it() {
     assert!(said.contains("has no WAITAOF"), "{said}");
     assert!(said.contains("redis-cli CONFIG SET appendfsync always"), "{said}");
     world.redis.run("CONFIG SET appendfsync always");
-    store.can_confirm().await.expect("able");
+    store.acks().can_confirm().await.expect("able");
 }
 
 #[tokio::test]
@@ -86,10 +86,10 @@ async fn write_that_is_not_on_the_disk_is_not_confirmed() {
     world.accepts(&[job("a")]).await;
     let store = store(&world.redis, Ack::Disk);
     let id: [JobId; 1] = ["a".parse().expect("legal")];
-    let said = store.confirm(&id).await.expect_err("not synchronised").to_string();
+    let said = store.acks().confirm(&id).await.expect_err("not synchronised").to_string();
     assert!(said.contains("was not synchronised with the disk within 5 s"), "{said}");
     world.redis.run("CONFIG SET appendfsync always");
-    assert_eq!(store.confirm(&id).await, Ok(Vec::new()));
+    assert_eq!(store.acks().confirm(&id).await, Ok(Vec::new()));
 }
 
 #[tokio::test]
@@ -97,9 +97,9 @@ async fn replica_that_is_missing_confirms_nothing() {
     let world = World::new();
     world.accepts(&[job("a")]).await;
     let store = store(&world.redis, Ack::Replicas(1));
-    store.can_confirm().await.expect("not known before");
+    store.acks().can_confirm().await.expect("not known before");
     let id: [JobId; 1] = ["a".parse().expect("legal")];
-    let said = store.confirm(&id).await.expect_err("no replica").to_string();
+    let said = store.acks().confirm(&id).await.expect_err("no replica").to_string();
     assert!(said.contains("0 of 1 replicas have it after 5 s"), "{said}");
 }
 
@@ -119,7 +119,7 @@ async fn reply_of_a_durable_job_waits_until_its_end_is_confirmed() {
     assert_eq!(world.redis.list(&keys::reply("b")).len(), 1);
     // The answer to the first call may have been lost.
     assert_eq!(world.finish(&life, &a, done()).await, Recorded::Held);
-    assert_eq!(world.store.push_replies(&[a.clone(), b]).await, Ok(1));
+    assert_eq!(world.store.jobs().push_replies(&[a.clone(), b]).await, Ok(1));
     let reply = world.redis.list(&keys::reply("a"));
     assert!(reply.len() == 1 && reply[0].contains("42"), "{reply:?}");
     assert!(world.redis.ttl(&keys::reply("a")) > 0);
@@ -136,7 +136,7 @@ async fn large_output_of_a_durable_job_waits_as_well() {
     let whole = Verdict::Finished { output: "x".repeat(200_000).into(), exit_code: None };
     assert_eq!(world.finish(&life, &own, whole).await, Recorded::Held);
     assert!(world.redis.list(&keys::reply("a")).is_empty());
-    world.store.push_replies(&[own]).await.expect("pushed");
+    world.store.jobs().push_replies(&[own]).await.expect("pushed");
     assert!(world.redis.list(&keys::reply("a"))[0].contains("xxxx"));
 }
 

@@ -8,7 +8,7 @@ use crate::support::{Life, World, keys};
 
 async fn asked(world: &World, life: &Life, (job, at): (&Job, u64), name: &str) -> FoundOutput {
     let name = AskedOutput::named(name.to_owned()).expect("a name");
-    world.store.asked_output(&life.boot, (job, at), &name).await.expect("reading")
+    world.store.jobs().asked_output(&life.boot, (job, at), &name).await.expect("reading")
 }
 
 #[tokio::test]

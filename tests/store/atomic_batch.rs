@@ -22,7 +22,7 @@ fn done() -> Verdict {
 }
 
 async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
-    let whole = world.store.submit_atomic_batch(jobs, None, RETENTION).await.expect("submitting");
+    let whole = world.store.batches().submit(jobs, None, RETENTION).await.expect("submitting");
     world.check();
     assert!(world.redis.all("STAGED").is_empty() || whole != BatchOutcome::Accepted);
     whole
@@ -31,13 +31,13 @@ async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
 /// Goes on with commits that their clients left, while the jobs that are there run.
 async fn commit_and_run_all(world: &World, life: &Life) {
     loop {
-        let is_left = world.store.commit_left(RETENTION).await.expect("going on");
+        let is_left = world.store.batches().commit_left(RETENTION).await.expect("going on");
         let claimed = world.store_claim(life, 100).await;
         if !is_left && claimed.is_empty() {
             return;
         }
         world.store_finish(life, claimed).await;
-        while world.store.settle(RETENTION).await.expect("settling") {}
+        while world.store.schedule().settle(RETENTION).await.expect("settling") {}
     }
 }
 
@@ -137,7 +137,7 @@ async fn jobs_of_a_batch_may_wait_for_jobs_outside_of_it() {
 
 /// Submits a batch, and goes away once a kind of key has appeared.
 async fn submit_until(world: &World, jobs: &[Job], kind: &str) {
-    let mut submit = Box::pin(world.store.submit_atomic_batch(jobs, None, RETENTION));
+    let mut submit = Box::pin(world.store.batches().submit(jobs, None, RETENTION));
     while world.redis.all(kind).is_empty() {
         tokio::select! {
             biased;
@@ -157,9 +157,9 @@ async fn a_commit_whose_client_has_gone_is_continued_and_jobs_may_end_meanwhile(
     assert!(world.redis.all("JOB").len() < jobs.len(), "some are left");
     let stopped = "c0".parse().expect("legal");
     while world.field("c0", "status").is_none() {
-        world.store.commit_left(RETENTION).await.expect("going on");
+        world.store.batches().commit_left(RETENTION).await.expect("going on");
     }
-    world.store.stop(&stopped, RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&stopped, RETENTION, None).await.expect("stopping");
     commit_and_run_all(&world, &life).await;
     world.check();
     assert_eq!(world.count("osis", "submitted"), 1800);
@@ -176,13 +176,13 @@ async fn what_is_staged_lasts_once_the_batch_is_decided() {
     jobs.extend((0..600).map(|n| after(&format!("b{n}"), &[&format!("a{n}")])));
     submit_until(&world, &jobs, "COMMITTING").await;
     // The decision keeps the first thousand, the next step the others.
-    world.store.commit_left(RETENTION).await.expect("going on");
+    world.store.batches().commit_left(RETENTION).await.expect("going on");
     let staged: Vec<String> =
         ["STAGED", "RESERVED"].iter().flat_map(|kind| world.redis.all(kind)).collect();
     assert!(staged.len() > 1200, "{}", staged.len());
     let expires = |key: &&String| world.redis.ask::<i64>(&format!("TTL {key}")) >= 0;
     assert_eq!(staged.iter().find(expires), None);
-    while world.store.commit_left(RETENTION).await.expect("going on") {}
+    while world.store.batches().commit_left(RETENTION).await.expect("going on") {}
     assert_eq!(world.count("osis", "submitted"), 1200);
     for left in ["STAGED", "RESERVED", "COMMITTING"] {
         assert!(world.redis.all(left).is_empty(), "{left} is left");
@@ -264,7 +264,7 @@ async fn fan_out_and_fan_in_of_many_jobs_are_one_batch() {
         }
         ended += claimed.len();
         world.store_finish(&life, claimed).await;
-        while world.store.settle(RETENTION).await.expect("settling") {}
+        while world.store.schedule().settle(RETENTION).await.expect("settling") {}
     }
     world.check();
     assert_eq!(ended, number);

@@ -25,7 +25,7 @@ fn finished() -> Verdict {
 async fn life(world: &World) -> Life {
     let life = Life::of("osis-default-1");
     let (actor, presence) = (&life.actor, life.presence());
-    world.store.appear(actor, &presence, LEASE, None).await.expect("appearing");
+    world.store.actors().appear(actor, &presence, LEASE, None).await.expect("appearing");
     world.redis.delete(&keys::presence(&life.actor.to_string()));
     life
 }
@@ -50,7 +50,7 @@ async fn claimed(world: &World, life: &Life) -> JobId {
         let later = now();
         later.0 > start.0 || later.1 / 1000 > start.1 / 1000 + 1
     });
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     let id = world.claim(life, 1).await.attempts.remove(0).id;
     assert_ne!(world.field("a", "started_at"), before);
     id
@@ -77,7 +77,7 @@ async fn each_attempt_that_is_not_the_last_is_kept_with_its_place_and_its_end() 
     world.give_back(&first, &[(id, None)]).await;
     claimed(&world, &first).await;
     world.set_lease(&first, 1);
-    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
+    world.store.recovery().boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     let second = life(&world).await;
     let id = claimed(&world, &second).await;
     world.finish(&second, &id, error("at last")).await;
@@ -95,12 +95,12 @@ async fn each_attempt_that_is_not_the_last_is_kept_with_its_place_and_its_end() 
     assert_eq!(world.field("a", "hostname").as_deref(), Some("here"));
     assert_eq!(world.redis.ask::<u64>(&format!("HLEN {}", keys::keys().boot_hosts())), 1);
 
-    world.store.retry(&id).await.expect("retrying");
+    world.store.jobs().retry(&id).await.expect("retrying");
     assert_eq!(attempts(&world)[3].error.as_deref(), Some("at last"));
     assert_eq!(world.field("a", "hostname"), None);
     let id = claimed(&world, &second).await;
     world.finish(&second, &id, finished()).await;
-    world.store.retry(&id).await.expect("retrying");
+    world.store.jobs().retry(&id).await.expect("retrying");
     assert_eq!(ends(&world)[3..], [AttemptOutcome::Error, AttemptOutcome::Finished]);
 }
 
@@ -120,9 +120,9 @@ async fn attempts_are_bounded_in_number_and_bytes_and_always_text() {
     // An actor of another program may write any bytes.
     world.redis.set_field(&keys::job("a"), "error", &b"\xc3\xa9 \xff"[..]);
     world.redis.set_job("a", "status error");
-    world.store.retry(&id).await.expect("retrying");
+    world.store.jobs().retry(&id).await.expect("retrying");
     assert_eq!(attempts(&world)[9].error.as_deref(), Some("?? ?"));
-    assert!(world.store.job(&id).await.expect("reading").expect("a job").is_ok());
+    assert!(world.store.jobs().job(&id).await.expect("reading").expect("a job").is_ok());
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ async fn fill(world: &mut World, rng: &mut Rng) -> Vec<String> {
             for attempt in world.claim(&life, 2).await.attempts {
                 let logged = [line(1, "a line"), line(2, "another")];
                 let logged = logged.iter().map(|line| (&attempt.id, line));
-                world.store.append_logs(&life.boot, logged, HOUR).await.expect("logged");
+                world.store.logs().append(&life.boot, logged, HOUR).await.expect("logged");
                 let output = |bytes: &[u8]| hero::proto::job::JobOutput::from(bytes.to_vec());
                 let (exit_code, error) = (Some(3), "failed".to_owned());
                 let verdict = match rng.u8(..6) {
@@ -82,7 +82,7 @@ async fn fill(world: &mut World, rng: &mut Rng) -> Vec<String> {
             }
         }
     }
-    world.store.pause(&[queue("type:osis:prio:2")]).await.expect("paused");
+    world.store.queues().pause(&[queue("type:osis:prio:2")]).await.expect("paused");
     ids
 }
 
@@ -170,14 +170,14 @@ async fn every_job_comes_back_in_its_state_and_runs_to_its_end() {
         copy.redis.ask::<Vec<String>>(&format!("SMEMBERS {}", of_copy[1])),
         ["type:osis:prio:2"]
     );
-    copy.store.resume(&[queue("type:osis:prio:2")]).await.expect("resumed");
+    copy.store.queues().resume(&[queue("type:osis:prio:2")]).await.expect("resumed");
     ends(&copy, &ids).await;
 }
 
 /// Runs all jobs of a restored world to their ends.
 async fn ends(world: &World, ids: &[String]) {
     for id in ids.iter().filter(|id| world.status(id) == JobStatus::Created) {
-        world.store.start(&id.parse().expect("legal"), RETENTION).await.expect("started");
+        world.store.jobs().start(&id.parse().expect("legal"), RETENTION).await.expect("started");
     }
     let now = |id: &String| !world.status(id).is_terminal();
     let life = Life::of("osis-io-2");
@@ -187,7 +187,7 @@ async fn ends(world: &World, ids: &[String]) {
         for id in world.redis.members(&index) {
             world.redis.put(&index, 1, &id);
         }
-        world.store.dispatch_due(1000, RETENTION).await.expect("dispatching");
+        world.store.schedule().dispatch_due(1000, RETENTION).await.expect("dispatching");
         let claimed = world.claim(&life, 50).await;
         for attempt in claimed.attempts {
             assert!(attempt.job.is_ok());
@@ -274,11 +274,11 @@ async fn long_log_comes_back_whole() {
     let id: JobId = world.started(&life, "a").await;
     let lines: Vec<_> = (0..2000).map(|n| line(1, &format!("{n} {}", "x".repeat(500)))).collect();
     let lines = lines.iter().map(|line| (&id, line));
-    world.store.append_logs(&life.boot, lines, HOUR).await.expect("logged");
+    world.store.logs().append(&life.boot, lines, HOUR).await.expect("logged");
     let file = backup(&world, "hero").await;
     let copy = World::on(Redis::start(), "hero");
     restore_into(&copy, "hero", &file).await;
-    let read = async |world: &World| world.store.read_log(&id, None, 5000).await.expect("read");
+    let read = async |world: &World| world.store.logs().read(&id, None, 5000).await.expect("read");
     assert_eq!(read(&copy).await.len(), 2000);
     assert_eq!(read(&copy).await, read(&world).await);
 }

@@ -26,7 +26,7 @@ async fn submit(
 ) -> ChildSubmitted {
     let attempt = (id, claimed_at);
     let children = (std::slice::from_ref(child), None);
-    let done = world.store.submit_children(&life.boot, attempt, children, 3, KEPT).await;
+    let done = world.store.jobs().submit_children(&life.boot, attempt, children, 3, KEPT).await;
     done.expect("submitting").0
 }
 
@@ -96,8 +96,11 @@ async fn list_of_children_is_submitted_as_a_whole_or_not_at_all() {
     let id = world.started(&life, "a").await;
     let attempt = (&id, world.claimed_at(&life, &id));
     let submit = async |children: &[Job]| {
-        let done =
-            world.store.submit_children(&life.boot, attempt, (children, None), 3, KEPT).await;
+        let done = world
+            .store
+            .jobs()
+            .submit_children(&life.boot, attempt, (children, None), 3, KEPT)
+            .await;
         done.expect("submitting")
     };
     let key = r#", "unique_key": "k""#;

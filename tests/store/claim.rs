@@ -99,7 +99,7 @@ async fn one_claim_brings_many_jobs_and_writes_whose_they_are() {
         assert!(field("started_at").parse::<jiff::Timestamp>().is_ok(), "{}", field("started_at"));
     }
     assert_eq!((world.count("osis", "submitted"), world.count("osis", "started")), (40, 32));
-    let running = world.store.running(&life.boot, 100).await.expect("reading");
+    let running = world.store.attempts().running(&life.boot, 100).await.expect("reading");
     assert_eq!(running.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), expected);
 }
 

@@ -62,10 +62,16 @@ async fn a_job_given_back_before_it_began_has_no_earlier_attempt() {
         has_begun: false,
         has_crashed: false,
     }];
-    assert_eq!(world.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back"), 1);
+    assert_eq!(
+        world.store.attempts().requeue(&life.boot, RETENTION, &back).await.expect("giving back"),
+        1
+    );
     assert_eq!((world.status("a"), world.field("a", "attempts")), (JobStatus::Dispatched, None));
     // A call that is made again, as its answer was lost, does not take back the next attempt.
     assert_eq!(claim(&world, &life, 1, 0).await.attempts.len(), 1);
-    assert_eq!(world.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back"), 0);
+    assert_eq!(
+        world.store.attempts().requeue(&life.boot, RETENTION, &back).await.expect("giving back"),
+        0
+    );
     assert_eq!(world.status("a"), JobStatus::Started);
 }

@@ -48,7 +48,7 @@ async fn fire_by(
 ) -> Option<Fired> {
     let batch = fired_batch(id, names);
     let name = tidy();
-    let fired = world.store.fire_batch(&name, second(at), rules, &batch, RETENTION.into());
+    let fired = world.store.cron().fire_batch(&name, second(at), rules, &batch, RETENTION.into());
     let fired = fired.await.expect("firing");
     world.check();
     fired.ok()
@@ -88,30 +88,30 @@ async fn batch_of_a_firing_is_submitted_once_by_two_supervisors() {
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["a", "b", "c"]).await, Some(batch("cron-tidy-1")));
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["d", "e", "f"]).await, Some(Fired::Past));
     assert_eq!(world.field("d", "status"), None);
-    let graph = world.store.graph(&"cron-tidy-1".parse().expect("legal")).await;
+    let graph = world.store.graphs().get(&"cron-tidy-1".parse().expect("legal")).await;
     let graph = graph.expect("reading").expect("it exists");
     assert_eq!((graph.counts.jobs, graph.window.at_a_time), (3, Some(2)));
     assert_eq!(world.claim(&life, 9).await.attempts.len(), 2, "two at a time");
-    let (firing, state) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
+    let (firing, state) = &world.store.cron().firings(&tidy(), 9).await.expect("reading")[0];
     assert_eq!((firing.batch, firing.why.as_deref()), (true, Some("absent: web9")));
     assert_eq!(*state, Some("running"));
-    let last = world.store.periodic_job(&tidy()).await.expect("reading").last.expect("it fired");
+    let last = world.store.cron().get(&tidy()).await.expect("reading").last.expect("it fired");
     assert_eq!(
         (last.id.as_str(), last.is_batch, last.status),
         ("cron-tidy-1", true, Some("running"))
     );
-    assert!(world.store.fired_crons().await.expect("reading").iter().all(|of| of.is_running));
+    assert!(world.store.cron().fired().await.expect("reading").iter().all(|of| of.is_running));
 }
 
 #[tokio::test]
 async fn firing_is_left_out_until_the_batch_of_the_last_one_has_ended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.store.cron_state(&[tidy()]).await.expect("looking");
+    world.store.cron().state(&[tidy()]).await.expect("looking");
     fire(&world, 10, "cron-tidy-1", &["a", "b"]).await;
     let first = "cron-tidy-1".parse().expect("legal");
     assert_eq!(fire(&world, 11, "cron-tidy-2", &["c", "d"]).await, Some(Fired::LeftOut(first)));
     assert_eq!(end_all(&world, &life, done).await, ["a", "b"]);
-    let (firing, state) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
+    let (firing, state) = &world.store.cron().firings(&tidy(), 9).await.expect("reading")[0];
     assert!(firing.batch && firing.why.as_deref() == Some("overlap"), "{firing:?}");
     assert_eq!(*state, Some("finished"));
     assert_eq!(fire(&world, 12, "cron-tidy-3", &["e"]).await, Some(batch("cron-tidy-3")));
@@ -120,7 +120,7 @@ async fn firing_is_left_out_until_the_batch_of_the_last_one_has_ended() {
 #[tokio::test]
 async fn end_of_a_batch_counts_as_the_end_of_a_firing() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let ends = async || world.store.cron_ends(&tidy()).await.expect("reading");
+    let ends = async || world.store.cron().ends(&tidy()).await.expect("reading");
     let id = "cron-tidy-20260101T000000Z";
     fire(&world, 10, id, &["a", "b", "c"]).await;
     assert!(ends().await.succeeded.is_none());
@@ -141,14 +141,15 @@ async fn batch_that_its_supervisor_left_after_the_decision_is_submitted_by_anoth
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let batch = fired_batch("cron-tidy-1", &names);
     let (graph, name, retention) = (&batch.graph, tidy(), RETENTION.into());
-    let firing = world.store.fire_batch(&name, second(10), RULES, &batch, retention);
-    let decided = async { while world.store.graph(&graph.id).await.expect("reading").is_none() {} };
+    let firing = world.store.cron().fire_batch(&name, second(10), RULES, &batch, retention);
+    let decided =
+        async { while world.store.graphs().get(&graph.id).await.expect("reading").is_none() {} };
     // Its supervisor dies with the decision.
     tokio::select! { biased; () = decided => {} , fired = firing => drop(fired) };
     assert_eq!(fire(&world, 10, "cron-tidy-9", &["x"]).await, Some(Fired::Past));
-    while world.store.commit_left(RETENTION).await.expect("committing") {}
+    while world.store.batches().commit_left(RETENTION).await.expect("committing") {}
     world.check();
-    let graph = world.store.graph(&graph.id).await.expect("reading").expect("it exists");
+    let graph = world.store.graphs().get(&graph.id).await.expect("reading").expect("it exists");
     assert_eq!(graph.counts.waiting(), 2500);
     assert_eq!(world.redis.keys(&keys::prefix("JOB")).len(), 2500);
     assert_eq!(world.claim(&life, 9).await.attempts.len(), 2);
@@ -159,15 +160,15 @@ async fn taken_id_of_a_batch_changes_nothing() {
     let world = World::new();
     let taken = NewGraph { cron: None, ..new_graph("cron-tidy-1") };
     let jobs = copies(&taken, &["other"]);
-    let submitted = world.store.submit_atomic_batch(&jobs, Some(&taken), RETENTION).await;
+    let submitted = world.store.batches().submit(&jobs, Some(&taken), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["a"]).await, None);
     assert_eq!(fire(&world, 10, "cron-tidy-2", &["b"]).await, Some(batch("cron-tidy-2")));
-    assert_eq!(world.store.firings(&tidy(), 9).await.expect("reading").len(), 1);
+    assert_eq!(world.store.cron().firings(&tidy(), 9).await.expect("reading").len(), 1);
 }
 
 async fn settle(world: &World) {
-    while world.store.settle(RETENTION).await.expect("settling") {}
+    while world.store.schedule().settle(RETENTION).await.expect("settling") {}
 }
 
 #[tokio::test]
@@ -185,10 +186,10 @@ async fn replaced_batch_is_stopped_with_the_jobs_that_run() {
     let told = world.redis.list(&keys::control("osis:default:1"));
     assert_eq!(told, ["a"], "the actor is told to stop it");
     world.finish(&life, &"a".parse().expect("legal"), done()).await;
-    let graph = world.store.graph(&"cron-tidy-1".parse().expect("legal")).await;
+    let graph = world.store.graphs().get(&"cron-tidy-1".parse().expect("legal")).await;
     let counts = graph.expect("reading").expect("it exists").counts;
     assert_eq!((counts.finished, counts.cancelled, counts.waiting()), (1, 2, 0));
-    let (firing, _) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
+    let (firing, _) = &world.store.cron().firings(&tidy(), 9).await.expect("reading")[0];
     assert_eq!(firing.why.as_deref(), Some("replaced cron-tidy-1; absent: web9"));
     assert_eq!(end_all(&world, &life, done).await, ["d"]);
     world.check();
@@ -197,11 +198,11 @@ async fn replaced_batch_is_stopped_with_the_jobs_that_run() {
 #[tokio::test]
 async fn firing_is_skipped_while_a_manual_run_has_not_ended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.store.cron_state(&[tidy()]).await.expect("looking");
+    world.store.cron().state(&[tidy()]).await.expect("looking");
     let ran = fired_batch("cron-tidy-run", &["a"]);
-    let submitted = world.store.submit_atomic_batch(&ran.jobs, Some(&ran.graph), RETENTION).await;
+    let submitted = world.store.batches().submit(&ran.jobs, Some(&ran.graph), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
-    world.store.note_cron_run(&tidy(), &ran.graph.id, true).await.expect("noting");
+    world.store.cron().note_run(&tidy(), &ran.graph.id, true).await.expect("noting");
     let left_out = Some(Fired::LeftOut(ran.graph.id.clone()));
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["b"]).await, left_out);
     end_all(&world, &life, done).await;
@@ -210,7 +211,7 @@ async fn firing_is_skipped_while_a_manual_run_has_not_ended() {
     // A single job too.
     world.accepts(&[job("d")]).await;
     let d = "d".parse().expect("legal");
-    world.store.note_cron_run(&tidy(), &d, false).await.expect("noting");
+    world.store.cron().note_run(&tidy(), &d, false).await.expect("noting");
     assert_eq!(fire(&world, 12, "cron-tidy-3", &["e"]).await, Some(Fired::LeftOut(d)));
 }
 
@@ -220,14 +221,17 @@ async fn graph_of_a_backfill_is_submitted_once() {
     let fill = async |id: &str, names: &[&str], only_missing: bool| {
         let (graph, fired) = (fired_batch(id, names), "cron-tidy-1".parse().expect("legal"));
         let (name, fired) = (tidy(), (&fired, only_missing));
-        let filled =
-            world.store.backfill_graph(&name, second(10), fired, &graph, RETENTION.into()).await;
+        let filled = world
+            .store
+            .cron()
+            .backfill_graph(&name, second(10), fired, &graph, RETENTION.into())
+            .await;
         filled.expect("filling").expect("it is staged")
     };
     assert_eq!(fill("cron-tidy-1-fill", &["a", "b"], true).await, BackfilledJob::Submitted);
     assert_eq!(fill("cron-tidy-1-fill", &["c"], true).await, BackfilledJob::Exists);
     assert_eq!(world.field("c", "status"), None);
-    let (firing, _) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
+    let (firing, _) = &world.store.cron().firings(&tidy(), 9).await.expect("reading")[0];
     assert!(firing.batch && firing.why.as_deref() == Some("backfill"), "{firing:?}");
     fire(&world, 10, "cron-tidy-1", &["d"]).await;
     let fired = BackfilledJob::Fired("cron-tidy-1".to_owned());

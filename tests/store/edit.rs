@@ -21,7 +21,7 @@ fn at(time: Timestamp) -> JobEdit {
 }
 
 async fn edit(world: &World, name: &str, edit: &JobEdit) -> EditOutcome {
-    let outcome = world.store.edit(&id(name), edit).await.expect("changing a job");
+    let outcome = world.store.jobs().edit(&id(name), edit).await.expect("changing a job");
     world.check();
     outcome
 }
@@ -69,7 +69,7 @@ async fn earliest_time_of_a_waiting_job_can_be_set_and_moved() {
     assert_eq!(edit(&world, "a", &priority(Priority::Background)).await, scheduled);
     // One whose time has come is dispatched by the next sweep, to the queue of its priority.
     assert_eq!(edit(&world, "a", &at(Timestamp::UNIX_EPOCH)).await, scheduled);
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     assert_eq!(world.work("type:osis:prio:2"), ["a"]);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
 }
@@ -101,7 +101,7 @@ async fn job_that_has_started_or_is_about_to_is_not_changed() {
         ("none", EditOutcome::Missing),
         ("popped", EditOutcome::Taken),
     ] {
-        let told = world.store.edit(&id(name), &urgent).await.expect("changing a job");
+        let told = world.store.jobs().edit(&id(name), &urgent).await.expect("changing a job");
         assert_eq!(told, outcome, "{name}");
     }
     assert_eq!(world.field("popped", "priority"), None);
@@ -116,10 +116,11 @@ async fn job_near_either_end_of_a_long_queue_moves_and_one_in_the_middle_stays()
         if name != "first" {
             world.redis.push(&list, &others);
         }
-        world.store.submit(&[job(name)], true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(&[job(name)], true, RETENTION).await.expect("submitting");
     }
     let background = priority(Priority::Background);
-    let edit = async |name| world.store.edit(&id(name), &background).await.expect("changing a job");
+    let edit =
+        async |name| world.store.jobs().edit(&id(name), &background).await.expect("changing a job");
     let edited = EditOutcome::Edited(JobStatus::Dispatched);
     assert_eq!([edit("first").await, edit("last").await], [edited.clone(), edited]);
     assert_eq!(world.work("type:osis:prio:2"), ["first", "last"]);

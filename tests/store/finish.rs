@@ -39,7 +39,7 @@ async fn a_finished_job_has_its_output_and_its_times_and_is_counted() {
     assert!(field("finished_at").is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()));
     assert_eq!(world.indexes_of("a"), [keys::index("finished", "osis")]);
     assert_eq!((world.count("osis", "finished"), world.count("osis", "failed")), (1, 0));
-    assert!(world.store.running(&life.boot, 9).await.expect("reading").is_empty());
+    assert!(world.store.attempts().running(&life.boot, 9).await.expect("reading").is_empty());
 }
 
 #[tokio::test]
@@ -86,7 +86,8 @@ async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
     let index = keys::index("finished", "osis");
     world.redis.put(&index, 1, "past");
     world.redis.put(&index, 9_000_000_000_000_000, "kept");
-    let recorded = world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording");
+    let recorded =
+        world.store.attempts().finish(&life.boot, RETENTION, &endings).await.expect("recording");
     assert_eq!(recorded, vec![Recorded::Recorded; 16]);
     let left = world.redis.members(&index);
     assert_eq!(left.len(), 17, "{left:?}");
@@ -108,18 +109,19 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     let long: JobId = "long".parse().expect("legal");
     world
         .store
-        .append_logs(&life.boot, [(&long, &line(1, "x"))], half)
+        .logs()
+        .append(&life.boot, [(&long, &line(1, "x"))], half)
         .await
         .expect("writing a log");
     let stopped = "stopped".parse().expect("legal");
-    world.store.stop(&stopped, retention, None).await.expect("stopping");
+    world.store.jobs().stop(&stopped, retention, None).await.expect("stopping");
     let claimed = world.claim(&life, 9).await;
     let endings: Vec<AttemptEnd> = claimed
         .attempts
         .iter()
         .map(|attempt| world.ending(&life, attempt.id.clone(), finished("1")))
         .collect();
-    world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
+    world.store.attempts().finish(&life.boot, retention, &endings).await.expect("finishing");
     world.check();
     for (key, asked) in [
         (keys::job("short"), half),
@@ -143,11 +145,12 @@ async fn job_that_failed_is_kept_longer_unless_it_says_otherwise_and_a_stopped_o
     let failed: JobId = "failed".parse().expect("legal");
     world
         .store
-        .append_logs(&life.boot, [(&failed, &line(1, "x"))], RETENTION)
+        .logs()
+        .append(&life.boot, [(&failed, &line(1, "x"))], RETENTION)
         .await
         .expect("writing a log");
     let stopped = "stopped".parse().expect("legal");
-    world.store.stop(&stopped, retention, None).await.expect("stopping");
+    world.store.jobs().stop(&stopped, retention, None).await.expect("stopping");
     let claimed = world.claim(&life, 9).await;
     let ends = |id: &JobId| if id.as_str() == "good" { finished("1") } else { error("no") };
     let endings: Vec<AttemptEnd> = claimed
@@ -155,7 +158,7 @@ async fn job_that_failed_is_kept_longer_unless_it_says_otherwise_and_a_stopped_o
         .iter()
         .map(|attempt| world.ending(&life, attempt.id.clone(), ends(&attempt.id)))
         .collect();
-    world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
+    world.store.attempts().finish(&life.boot, retention, &endings).await.expect("finishing");
     world.check();
     for (key, kept) in [
         (keys::job("failed"), 7 * RETENTION),
@@ -200,9 +203,9 @@ async fn output_that_is_not_utf8_is_kept_and_its_reply_is_base64() {
     let output = JobOutput::from(b"\xffa\0\n".to_vec());
     let verdict = Verdict::Finished { output: output.clone(), exit_code: None };
     world.finish(&life, &own, verdict).await;
-    let outcome = world.store.outcome(&own).await.expect("reading").expect("a job");
+    let outcome = world.store.jobs().outcome(&own).await.expect("reading").expect("a job");
     assert_eq!(outcome, (JobStatus::Finished, Some(b"\xffa\0\n".to_vec())));
-    let job = world.store.job(&own).await.expect("reading").expect("a job").expect("legal");
+    let job = world.store.jobs().job(&own).await.expect("reading").expect("a job").expect("legal");
     assert_eq!(job.output.as_ref(), Some(&output));
     let replies = world.redis.list(&keys::reply("a"));
     let reply: serde_json::Value = serde_json::from_str(&replies[0]).expect("JSON");
@@ -213,7 +216,7 @@ async fn output_that_is_not_utf8_is_kept_and_its_reply_is_base64() {
     let reply = Reply::parse(replies[0].as_bytes()).expect("a legible reply");
     assert_eq!(reply.ending, Ended::Finished(output));
     let (inputs, with_files, ..) =
-        world.store.inputs(&[vec![own.clone()].into()], 100).await.expect("reading");
+        world.store.jobs().inputs(&[vec![own.clone()].into()], 100).await.expect("reading");
     assert!(with_files.is_empty());
     assert_eq!(inputs[0].as_ref().expect("small")[&own].as_deref(), Some("/2EACg=="));
 }
@@ -271,7 +274,7 @@ async fn an_ending_that_arrives_again_late_does_not_end_the_next_attempt_of_the_
     let first = world.claimed_at(&life, &id);
     let again = || retry(Duration::ZERO);
     assert_eq!(world.finish(&life, &id, again()).await, Recorded::Recorded);
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     let second = world.claim(&life, 1).await.attempts.remove(0);
     assert!(second.claimed_at > first);
     assert_eq!(second.claimed_at, world.claimed_at(&life, &id));
@@ -294,7 +297,7 @@ async fn postponed_job_is_scheduled_without_an_attempt_lost_and_finishes_without
         assert_eq!(world.status("a"), JobStatus::Scheduled);
         let fields = ["attempt", "postponed", "error", "exit_code"].map(|of| world.field("a", of));
         assert_eq!(fields.map(Option::unwrap_or_default), ["0", times, "busy", "75"]);
-        world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+        world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
         assert_eq!(world.claim(&life, 1).await.attempts.len(), 1);
     }
     assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Recorded);
@@ -341,8 +344,12 @@ async fn many_endings_are_recorded_in_one_call_each_by_itself() {
         .collect();
     // The last one was never claimed.
     endings.insert(50, AttemptEnd { id: jobs[99].id.clone(), ..endings[0].clone() });
-    let recorded =
-        world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording endings");
+    let recorded = world
+        .store
+        .attempts()
+        .finish(&life.boot, RETENTION, &endings)
+        .await
+        .expect("recording endings");
     world.check();
     for (number, recorded) in recorded.iter().enumerate() {
         let expected = if number == 50 { Recorded::Lost } else { Recorded::Recorded };
@@ -369,7 +376,8 @@ async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_
         let (s, us): (f64, f64) = world.redis.ask("TIME");
         s * 1e6 + us > due
     });
-    dispatched += world.store.dispatch_due(10, RETENTION).await.expect("dispatching").jobs;
+    dispatched +=
+        world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching").jobs;
     world.check();
     assert_eq!((dispatched, world.status("a")), (1, JobStatus::Dispatched));
     let again = world.claim(&life, 1).await;
@@ -383,7 +391,7 @@ async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_
 async fn a_retry_is_not_due_before_its_delay() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "a", retry(Duration::from_secs(1000))).await;
-    let found = world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    let found = world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     let (dispatched, next) = (found.jobs, found.next);
     assert_eq!(dispatched, 0);
     let next = next.expect("one is scheduled").as_secs();
@@ -408,7 +416,7 @@ async fn a_dead_letter_list_of_another_type_costs_no_job() {
     world.redis.spoil(&keys::dead("osis"));
     world.ended(&life, "a", dead("boom")).await;
     assert_eq!(world.status("a"), JobStatus::Error);
-    world.store.sample(Duration::ZERO).await.expect("sampling goes on");
+    world.store.stats().sample(Duration::ZERO).await.expect("sampling goes on");
 }
 
 #[tokio::test]
@@ -468,8 +476,8 @@ async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and
     let attempt = world.claim(&life, 1).await.attempts.remove(0);
     let invalid = attempt.job.expect_err("an illegal type");
     let ending = world.ending(&life, attempt.id.clone(), error(&invalid.to_string()));
-    world.store.finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
+    world.store.attempts().finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
     assert_eq!(world.indexes_of("a"), [keys::index("error", "osis")]);
-    world.store.delete(&attempt.id, RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&attempt.id, RETENTION).await.expect("deleting");
     world.check();
 }

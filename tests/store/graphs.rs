@@ -29,7 +29,7 @@ fn new_graph(kind: GraphKind) -> NewGraph {
 /// Submits jobs as the graph `g`.
 async fn graph(world: &World, jobs: &[Job]) {
     let new = new_graph(GraphKind::Graph);
-    let submitted = world.store.submit_atomic_batch(jobs, Some(&new), RETENTION).await;
+    let submitted = world.store.batches().submit(jobs, Some(&new), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     world.check();
 }
@@ -37,7 +37,15 @@ async fn graph(world: &World, jobs: &[Job]) {
 /// The counts of `g` in words.
 async fn progress(world: &World) -> String {
     world.check();
-    world.store.graph(&id("g")).await.expect("reading").expect("it exists").counts.to_string()
+    world
+        .store
+        .graphs()
+        .get(&id("g"))
+        .await
+        .expect("reading")
+        .expect("it exists")
+        .counts
+        .to_string()
 }
 
 async fn end(world: &World, life: &Life, verdict: impl Fn() -> Verdict) {
@@ -63,17 +71,17 @@ async fn counts_of_a_graph_follow_its_jobs_through_failure_retry_and_success() {
     assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
     end(&world, &life, failed).await;
     assert_eq!(progress(&world).await, "1 of 3 done, 2 failed");
-    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    let info = world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!((info.name.as_deref(), info.caller.as_str()), (Some("nightly"), "me"));
     assert!(info.ended_at.is_some());
-    world.store.retry_with_dependents(&id("b"), &Vec::new()).await.expect("retrying");
+    world.store.jobs().retry_with_dependents(&id("b"), &Vec::new()).await.expect("retrying");
     assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
-    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    let info = world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!((info.ended_at, info.counts.state()), (None, GraphState::Running));
     end(&world, &life, done).await;
     end(&world, &life, done).await;
     assert_eq!(progress(&world).await, "3 of 3 done");
-    world.store.retry(&id("a")).await.expect("retrying");
+    world.store.jobs().retry(&id("a")).await.expect("retrying");
     assert_eq!(progress(&world).await, "2 of 3 done, 1 waiting");
 }
 
@@ -85,14 +93,14 @@ async fn stopped_and_deleted_jobs_are_cancelled_and_what_has_ended_stays_counted
         &[member("a", &[]), member("b", &["a"]), member("c", &["a"]), member("d", &["c"])],
     )
     .await;
-    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&id("b"), RETENTION, None).await.expect("stopping");
     assert_eq!(progress(&world).await, "0 of 4 done, 1 cancelled, 3 waiting");
-    let gone = world.store.delete(&id("c"), RETENTION).await.expect("deleting");
+    let gone = world.store.jobs().delete(&id("c"), RETENTION).await.expect("deleting");
     assert_eq!(gone, DeleteOutcome::Deleted);
     assert_eq!(progress(&world).await, "0 of 4 done, 1 failed, 2 cancelled, 1 waiting");
     end(&world, &life, done).await;
     assert_eq!(progress(&world).await, "1 of 4 done, 1 failed, 2 cancelled");
-    world.store.delete(&id("a"), RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&id("a"), RETENTION).await.expect("deleting");
     assert_eq!(progress(&world).await, "1 of 4 done, 1 failed, 2 cancelled");
 }
 
@@ -102,7 +110,7 @@ async fn jobs_of_a_graph_are_listed_by_outcome_and_in_the_order_of_waiting() {
     let jobs = [member("z", &["y"]), member("y", &["x"]), member("x", &[]), member("w", &[])];
     graph(&world, &jobs).await;
     let page = async |outcomes: &[GraphJobOutcome], after, limit| {
-        let page = world.store.graph_members(&id("g"), outcomes, after, limit).await;
+        let page = world.store.graphs().members(&id("g"), outcomes, after, limit).await;
         page.expect("listing")
     };
     let names = |page: &[hero::store::GraphMember]| -> Vec<String> {
@@ -124,8 +132,8 @@ async fn jobs_of_a_graph_are_listed_by_outcome_and_in_the_order_of_waiting() {
 async fn batch_grows_with_each_portion_and_its_id_is_taken() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let new = new_graph(GraphKind::Batch);
-    assert!(world.store.open_batch(&new).await.expect("opening"));
-    assert!(!world.store.open_batch(&new).await.expect("opening"));
+    assert!(world.store.graphs().open(&new).await.expect("opening"));
+    assert!(!world.store.graphs().open(&new).await.expect("opening"));
     world.accepts(&[member("a", &[]), member("b", &[])]).await;
     assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
     end(&world, &life, done).await;
@@ -133,7 +141,7 @@ async fn batch_grows_with_each_portion_and_its_id_is_taken() {
     world.accepts(&[member("c", &[])]).await;
     assert_eq!(progress(&world).await, "2 of 3 done, 1 waiting");
     let jobs = [Job { graph_id: Some(id("g")), ..member("d", &[]) }];
-    let refused = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
+    let refused = world.store.batches().submit(&jobs, Some(&new), RETENTION).await;
     assert_eq!(refused.expect("asking"), BatchOutcome::GraphExists);
     assert!(world.field("d", "status").is_none() && world.redis.all("STAGED").is_empty());
     world.accepts(&[Job { graph_id: None, ..member("d", &[]) }]).await;
@@ -154,7 +162,7 @@ async fn graph_expires_with_its_jobs_and_not_while_one_of_them_may_run() {
     end(&world, &life, done).await;
     assert!(ttl().iter().all(|ttl| (1..=2 * retention).contains(ttl)), "{:?}", ttl());
     world.redis.delete(&keys::keys().graph(&id("g")));
-    let page = world.store.graphs(9, None).await.expect("listing");
+    let page = world.store.graphs().list(9, None).await.expect("listing");
     assert!(page.items.is_empty() && page.next.is_none());
     assert!(world.redis.members(&keys::keys().graphs()).is_empty(), "an expired one is forgotten");
 }
@@ -164,11 +172,11 @@ async fn graphs_are_listed_page_by_page_the_newest_first() {
     let world = World::new();
     for number in 0..5 {
         let new = NewGraph { id: id(&format!("g{number}")), ..new_graph(GraphKind::Batch) };
-        assert!(world.store.open_batch(&new).await.expect("opening"));
+        assert!(world.store.graphs().open(&new).await.expect("opening"));
     }
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = world.store.graphs(2, after).await.expect("listing");
+        let page = world.store.graphs().list(2, after).await.expect("listing");
         seen.extend(page.items.iter().map(|graph| graph.id.to_string()));
         after = page.next;
         if after.is_none() {
@@ -186,12 +194,12 @@ async fn jobs_of_a_dead_actor_stay_waiting_in_their_graph_until_they_end() {
     assert_eq!(ids(&world.claim(&dead, 1).await.attempts), ["a"]);
     assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
     world.set_lease(&dead, 1);
-    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
+    world.store.recovery().boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     assert_eq!(world.status("a"), JobStatus::Dispatched);
     assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, Duration::ZERO, 1, RETENTION).await.expect("recovering");
+    world.store.recovery().boots(None, Duration::ZERO, 1, RETENTION).await.expect("recovering");
     assert_eq!(world.status("a"), JobStatus::Error);
     assert_eq!(progress(&world).await, "0 of 2 done, 2 failed");
 }
@@ -217,7 +225,7 @@ fn with_callbacks() -> NewGraph {
 }
 
 async fn settle(world: &World) {
-    while world.store.settle(RETENTION).await.expect("settling") {}
+    while world.store.schedule().settle(RETENTION).await.expect("settling") {}
     world.check();
 }
 
@@ -241,8 +249,7 @@ async fn callbacks_start_once_for_each_end_of_their_graph() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let calls = Life::of("python-default-1");
     let jobs = [member("a", &[]), member("b", &["a"])];
-    let submitted =
-        world.store.submit_atomic_batch(&jobs, Some(&with_callbacks()), RETENTION).await;
+    let submitted = world.store.batches().submit(&jobs, Some(&with_callbacks()), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     end(&world, &life, done).await;
     settle(&world).await;
@@ -260,13 +267,13 @@ async fn callbacks_start_once_for_each_end_of_their_graph() {
     assert_eq!(called[0].graph_id, Some(id("g")));
     assert_eq!(world.count("python", "submitted"), 2);
     assert_eq!(progress(&world).await, "1 of 2 done, 1 failed");
-    world.store.retry(&id("b")).await.expect("retrying");
+    world.store.jobs().retry(&id("b")).await.expect("retrying");
     end(&world, &life, done).await;
     settle(&world).await;
     assert_eq!(names(&called_back(&world, &calls).await), ["on_success", "on_end"]);
     settle(&world).await;
     assert!(called_back(&world, &calls).await.is_empty());
-    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    let info = world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!(
         info.callbacks.keys().copied().collect::<Vec<_>>(),
         ["on_end", "on_failure", "on_success"]
@@ -280,22 +287,25 @@ async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_d
         let calls = Life::of("python-default-1");
         let jobs = [member("a", &[]), member("b", &["a"])];
         let submitted =
-            world.store.submit_atomic_batch(&jobs, Some(&with_callbacks()), RETENTION).await;
+            world.store.batches().submit(&jobs, Some(&with_callbacks()), RETENTION).await;
         assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
         match last {
             "stop" => {
                 for job in ["b", "a"] {
-                    world.store.stop(&id(job), RETENTION, None).await.expect("stopping");
+                    world.store.jobs().stop(&id(job), RETENTION, None).await.expect("stopping");
                 }
             }
-            "delete" => drop(world.store.delete(&id("a"), RETENTION).await.expect("deleting")),
+            "delete" => {
+                world.store.jobs().delete(&id("a"), RETENTION).await.expect("deleting");
+            }
             "prerequisite" => end(&world, &life, failed).await,
             _ => {
                 world.claim(&life, 1).await;
                 world.set_lease(&life, 1);
                 world
                     .store
-                    .recover_boots(None, Duration::ZERO, 0, RETENTION)
+                    .recovery()
+                    .boots(None, Duration::ZERO, 0, RETENTION)
                     .await
                     .expect("recovering");
             }
@@ -317,7 +327,7 @@ async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_d
 async fn later_graph_with_the_id_starts_no_callback_for_the_end_of_the_one_before() {
     let (world, calls) = (World::new(), Life::of("python-default-1"));
     let (jobs, new) = ([member("a", &[])], with_callbacks());
-    let submitted = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION);
+    let submitted = world.store.batches().submit(&jobs, Some(&new), RETENTION);
     assert_eq!(submitted.await.expect("submitting"), BatchOutcome::Accepted);
     let created = world.redis.field(&keys::keys().graph(&id("g")), "created_at").expect("a time");
     for (of, names_called) in [("2026-01-01", &[][..]), (&created, &["on_success", "on_end"])] {
@@ -339,7 +349,7 @@ async fn nobody_can_take_the_id_of_a_callback_first() {
     for _ in 0..2 {
         let (world, calls) = (World::new(), Life::of("python-default-1"));
         let (jobs, new) = ([member("a", &[])], with_callbacks());
-        let submitted = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION);
+        let submitted = world.store.batches().submit(&jobs, Some(&new), RETENTION);
         assert_eq!(submitted.await.expect("submitting"), BatchOutcome::Accepted);
         // The same end of the same graph, as if somebody had learned the ids of its callbacks.
         world.redis.set_field(&keys::keys().graph(&id("g")), "created_at", "2026-01-01T00:00:00Z");
@@ -361,7 +371,8 @@ async fn callbacks_of_two_lives_of_a_graph_have_ids_of_their_own() {
         let jobs = [member(name, &[])];
         world
             .store
-            .submit_atomic_batch(&jobs, Some(&with_callbacks()), RETENTION)
+            .batches()
+            .submit(&jobs, Some(&with_callbacks()), RETENTION)
             .await
             .expect("submitting");
         let graph = keys::keys().graph(&id("g"));
@@ -369,7 +380,7 @@ async fn callbacks_of_two_lives_of_a_graph_have_ids_of_their_own() {
         end(&world, &life, done).await;
         settle(&world).await;
         ids.extend(called_back(&world, &calls).await.into_iter().map(|job| job.id));
-        world.store.drop_graph(&id("g")).await.expect("deleting");
+        world.store.graphs().drop(&id("g")).await.expect("deleting");
     }
     assert_eq!(ids.len(), 4, "{ids:?}");
 }
@@ -380,11 +391,11 @@ async fn job_of_a_batch_joins_no_later_batch_with_its_id() {
     let new = new_graph(GraphKind::Batch);
     let [first, second] = ["first", "second"].map(|opening| world.store.adding_to(opening));
     for (store, job) in [(&first, "a"), (&second, "b")] {
-        world.store.drop_graph(&id("g")).await.expect("deleting");
-        assert!(store.open_batch(&new).await.expect("opening"));
-        store.submit(&[member(job, &[])], true, RETENTION).await.expect("submitting");
+        world.store.graphs().drop(&id("g")).await.expect("deleting");
+        assert!(store.graphs().open(&new).await.expect("opening"));
+        store.jobs().submit(&[member(job, &[])], true, RETENTION).await.expect("submitting");
     }
-    first.submit(&[member("c", &[])], true, RETENTION).await.expect("submitting");
+    first.jobs().submit(&[member("c", &[])], true, RETENTION).await.expect("submitting");
     let members: Vec<String> =
         world.redis.ask(&format!("ZRANGE {} 0 -1", keys::keys().graph_jobs(&id("g"))));
     assert_eq!(members, ["b"]);

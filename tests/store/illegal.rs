@@ -29,12 +29,12 @@ async fn finish(world: &World, life: &Life, id: JobId) {
     let verdict = Verdict::Finished { output: "".into(), exit_code: None };
     let claimed_at = world.claimed_at(life, &id);
     let ends = [AttemptEnd { claimed_at, ..world.ending(life, id, verdict) }];
-    world.store.finish(&life.boot, RETENTION, &ends).await.expect("finishing");
+    world.store.attempts().finish(&life.boot, RETENTION, &ends).await.expect("finishing");
 }
 
 /// Checks that the job ended with the error of an actor, and that its dependent and the log were told.
 async fn assert_ended(world: &World, fields: &[(&str, &str)]) {
-    let notes = world.store.take_notes(100).await.expect("taken");
+    let notes = world.store.schedule().take_notes(100).await.expect("taken");
     for &(field, value) in fields {
         let error = told_by_an_actor(field, value);
         assert_eq!(world.field(field, "error").as_ref(), Some(&error));
@@ -90,7 +90,7 @@ async fn scheduled_job_with_an_illegal_field_ends_when_it_is_due() {
         world.redis.set_field(&keys::job(field), field, value);
         world.redis.put(&keys::index("scheduled", "osis"), 1, field);
     }
-    assert_eq!(world.store.dispatch_due(10, RETENTION).await.expect("looked").jobs, 0);
+    assert_eq!(world.store.schedule().dispatch_due(10, RETENTION).await.expect("looked").jobs, 0);
     assert_ended(&world, fields).await;
     assert_eq!(world.count("osis", "failed"), 6);
     world.check();
@@ -128,7 +128,7 @@ async fn note_that_is_no_text_takes_no_other_with_it() {
     let notes: [&[u8]; 3] =
         [b"\xff", b"[\"a\",\"osis\",\"ended: \xff\"]", b"[\"b\",\"osis\",\"ended\"]"];
     world.redis.push(&keys::prefix("NOTES"), &notes);
-    let notes = world.store.take_notes(10).await.expect("taken");
+    let notes = world.store.schedule().take_notes(10).await.expect("taken");
     let ids: Vec<&str> = notes.iter().map(|note| note.job_id.as_str()).collect();
     assert_eq!(ids, ["a", "b"]);
 }
@@ -151,13 +151,13 @@ async fn member_that_is_no_text_hides_no_other() {
     world.redis.ask_with::<String, _>(&format!("XADD {audit} *"), &[bytes, bytes]);
     let store = &world.store;
     let query = ListQuery { limit: 9, ..ListQuery::default() };
-    assert_eq!(store.list_jobs(&query).await.expect("listed").items.len(), 1);
-    assert!(store.graphs(9, None).await.expect("listed").items.is_empty());
-    assert!(store.actors(None).await.expect("listed").is_empty());
-    assert!(store.supervisors().await.expect("listed").is_empty());
-    assert!(store.tokens().await.expect("listed").is_empty());
-    assert_eq!(store.audit(0, None, 9, |_| true).await.expect("read").len(), 1);
-    assert!(store.pauses().await.expect("listed").names().is_empty());
-    assert_eq!(store.known_targets().await.expect("listed").len(), 1);
-    assert!(store.limit_states(&BTreeMap::new()).await.is_ok());
+    assert_eq!(store.jobs().list(&query).await.expect("listed").items.len(), 1);
+    assert!(store.graphs().list(9, None).await.expect("listed").items.is_empty());
+    assert!(store.actors().list(None).await.expect("listed").is_empty());
+    assert!(store.supervisors().list().await.expect("listed").is_empty());
+    assert!(store.tokens().list().await.expect("listed").is_empty());
+    assert_eq!(store.audit().list(0, None, 9, |_| true).await.expect("read").len(), 1);
+    assert!(store.queues().pauses().await.expect("listed").names().is_empty());
+    assert_eq!(store.queues().known_targets().await.expect("listed").len(), 1);
+    assert!(store.limits().states(&BTreeMap::new()).await.is_ok());
 }

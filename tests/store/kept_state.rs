@@ -11,7 +11,12 @@ async fn state_is_kept_by_the_attempt_that_runs_and_by_no_other() {
     let id = world.started(&life, "a").await;
     let first = world.claimed_at(&life, &id);
     let keep = async |life: &Life, claimed_at, state: &str| {
-        world.store.keep_state(&life.boot, (&id, claimed_at), state).await.expect("keeping")
+        world
+            .store
+            .attempts()
+            .keep_state(&life.boot, (&id, claimed_at), state)
+            .await
+            .expect("keeping")
     };
     let kept = || world.field("a", "kept_state");
     assert!(keep(&life, first, "1").await);

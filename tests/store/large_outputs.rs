@@ -36,7 +36,7 @@ async fn ended(world: &World, life: &Life, job: Job, output: impl Into<JobOutput
 }
 
 async fn output_of(world: &World, id: &JobId) -> Option<JobOutput> {
-    world.store.job(id).await.expect("reading").expect("a job").expect("legal").output
+    world.store.jobs().job(id).await.expect("reading").expect("a job").expect("legal").output
 }
 
 /// The rules of a user that lacks the keys of one kind, as an access list of an older version does.
@@ -70,9 +70,9 @@ async fn large_output_has_a_key_of_its_own_which_expires_with_the_job() {
     assert_eq!(world.redis.all("OUTPUT"), [own_key("a")]);
     let ttl = |key: &str| world.redis.ask::<u64>(&format!("PTTL {key}"));
     assert!(ttl(&own_key("a")).abs_diff(ttl(&keys::job("a"))) < 1000);
-    let outcome = world.store.outcome(&id).await.expect("reading").expect("a job");
+    let outcome = world.store.jobs().outcome(&id).await.expect("reading").expect("a job");
     assert_eq!(outcome, (JobStatus::Finished, Some(large().into_bytes())));
-    let read = world.store.job(&id).await.expect("reading").expect("a job").expect("legal");
+    let read = world.store.jobs().job(&id).await.expect("reading").expect("a job").expect("legal");
     assert_eq!(read.output, Some(large().into()));
     assert!(!read.extra.contains_key("output_key"));
 }
@@ -134,12 +134,13 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
     let a = ended(&world, &life, job("a"), large()).await;
     let b = ended(&world, &life, job("b"), "small").await;
     let asked = [vec![a.clone(), b.clone()].into(), vec![b.clone()].into()];
-    let (inputs, ..) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let (inputs, ..) = world.store.jobs().inputs(&asked, 1 << 20).await.expect("reading");
     let of = inputs[0].as_ref().expect("they fit");
     assert_eq!((of[&a].clone(), of[&b].as_deref()), (Some(large()), Some("small")));
-    let (inputs, ..) = world.store.inputs(&asked, INLINE_MAX as u64).await.expect("reading");
+    let (inputs, ..) = world.store.jobs().inputs(&asked, INLINE_MAX as u64).await.expect("reading");
     assert_eq!((&inputs[0], inputs[1].is_ok()), (&Err(NoInputs::TooLarge), true));
-    let alone = world.store.inputs(&[vec![a].into()], INLINE_MAX as u64).await.expect("reading").0;
+    let alone =
+        world.store.jobs().inputs(&[vec![a].into()], INLINE_MAX as u64).await.expect("reading").0;
     assert_eq!(alone, [Err(NoInputs::TooLarge)]);
 }
 
@@ -147,8 +148,9 @@ async fn dependents_get_large_outputs_up_to_the_bound_of_their_inputs() {
 async fn one_output_in_the_hash_above_the_bound_of_inputs_is_too_large() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let a = ended(&world, &life, job("a"), "x".repeat(101)).await;
-    let bound =
-        async |bytes| world.store.inputs(&[vec![a.clone()].into()], bytes).await.expect("reading");
+    let bound = async |bytes| {
+        world.store.jobs().inputs(&[vec![a.clone()].into()], bytes).await.expect("reading")
+    };
     assert_eq!(bound(100).await.0, [Err(NoInputs::TooLarge)]);
     assert!(bound(101).await.0[0].is_ok());
 }
@@ -160,7 +162,7 @@ async fn output_that_is_gone_keeps_one_job_from_its_inputs_and_no_other() {
     let b = ended(&world, &life, job("b"), large()).await;
     world.redis.delete(&own_key("a"));
     let asked = [vec![b.clone(), a.clone()].into(), vec![b.clone()].into()];
-    let (inputs, ..) = world.store.inputs(&asked, 1 << 20).await.expect("reading");
+    let (inputs, ..) = world.store.jobs().inputs(&asked, 1 << 20).await.expect("reading");
     let Err(NoInputs::Unreadable(id, error)) = &inputs[0] else { panic!("{:?}", inputs[0]) };
     assert_eq!(id, &a);
     assert!(error.to_string().contains("is gone"), "{error}");
@@ -173,7 +175,7 @@ async fn message_whose_answer_is_gone_is_answered_with_an_error() {
     let id = ended(&world, &life, job("a"), large()).await;
     world.redis.set_job("a", "message {}");
     world.redis.delete(&own_key("a"));
-    let end = world.store.message_end(&id).await.expect("reading").expect("an end");
+    let end = world.store.brokers().message_end(&id).await.expect("reading").expect("an end");
     assert!(!end.is_finished && end.text.contains("cannot be read"), "{end:?}");
     assert!(end.text.contains(&own_key("a")), "{end:?}");
 }
@@ -186,7 +188,7 @@ async fn state_and_text_of_an_end_are_read_at_once_though_the_job_runs_again() {
     let (store, of) = (world.store.clone(), id.clone());
     let reading = tokio::spawn(async move {
         for _ in 0..300 {
-            let end = match store.message_end(&of).await {
+            let end = match store.brokers().message_end(&of).await {
                 Ok(end) => end.expect("an end"),
                 Err(error) if error.is_transient() => continue,
                 Err(error) => panic!("{error}"),
@@ -212,7 +214,7 @@ async fn broker_gets_a_large_answer_and_another_actor_still_writes_into_the_hash
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = ended(&world, &life, job("a"), large()).await;
     world.redis.set_job("a", "message {}");
-    let end = world.store.message_end(&id).await.expect("reading").expect("an end");
+    let end = world.store.brokers().message_end(&id).await.expect("reading").expect("an end");
     assert_eq!((end.is_finished, end.text), (true, large()));
     world.redis.set_job("foreign", "script 1 status finished output 42");
     let foreign: JobId = "foreign".parse().expect("legal");
@@ -223,11 +225,11 @@ async fn broker_gets_a_large_answer_and_another_actor_still_writes_into_the_hash
 async fn job_that_is_deleted_or_runs_again_takes_its_output_along() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let deleted = ended(&world, &life, job("a"), large()).await;
-    world.store.delete(&deleted, RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&deleted, RETENTION).await.expect("deleting");
     assert!(world.redis.all("OUTPUT").is_empty());
 
     let again = ended(&world, &life, job("b"), large()).await;
-    let moved = world.store.retry(&again).await.expect("retrying");
+    let moved = world.store.jobs().retry(&again).await.expect("retrying");
     assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));
     assert_eq!(world.field("b", "output_key"), None);
     assert!(world.redis.all("OUTPUT").is_empty());
@@ -280,7 +282,8 @@ async fn staged_output_without_an_end_expires_within_a_minute() {
     let claimed_at = world.claimed_at(&life, &id);
     world.redis.delete(&keys::job("a"));
     let ending = [world.ending(&life, id.clone(), finished(large()))];
-    let recorded = world.store.finish(&life.boot, RETENTION, &ending).await.expect("recording");
+    let recorded =
+        world.store.attempts().finish(&life.boot, RETENTION, &ending).await.expect("recording");
     assert_eq!(recorded, [Recorded::Lost]);
     let staged = world.store.keys().staged_output(&id, &life.boot, claimed_at);
     let mut left = world.redis.all("OUTPUT");
@@ -309,7 +312,8 @@ async fn many_ends_in_one_call_keep_their_order_whatever_their_outputs() {
     });
     let mut endings: Vec<_> = verdicts.collect();
     endings[3].claimed_at -= 2;
-    let recorded = world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording");
+    let recorded =
+        world.store.attempts().finish(&life.boot, RETENTION, &endings).await.expect("recording");
     let mut expected = vec![Recorded::Recorded; 6];
     expected[3] = Recorded::Before;
     assert_eq!(recorded, expected);
@@ -317,7 +321,12 @@ async fn many_ends_in_one_call_keep_their_order_whatever_their_outputs() {
     assert_eq!(first, Some(format!("0{}", large()).into()));
     assert_eq!(output_of(&world, &claimed[4].id).await, Some("4".into()));
     assert_eq!(world.redis.all("OUTPUT"), [own_key("j0")]);
-    let again = world.store.finish(&life.boot, RETENTION, &endings[..1]).await.expect("recording");
+    let again = world
+        .store
+        .attempts()
+        .finish(&life.boot, RETENTION, &endings[..1])
+        .await
+        .expect("recording");
     assert_eq!(again, [Recorded::Before]);
 }
 
@@ -343,12 +352,12 @@ async fn output_whose_key_another_program_deleted_is_an_error_and_the_job_is_rea
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = ended(&world, &life, job("a"), large()).await;
     world.redis.delete(&own_key("a"));
-    let error = world.store.outcome(&id).await.expect_err("it is gone").to_string();
+    let error = world.store.jobs().outcome(&id).await.expect_err("it is gone").to_string();
     assert!(error.contains(&format!("key {} is gone", own_key("a"))), "{error}");
     assert_eq!(output_of(&world, &id).await, None);
     // A field of this name that a submitter wrote means nothing.
     world.redis.set_job("b", "script 1 status dispatched output_key KEY");
-    let own = world.store.job(&"b".parse().expect("legal")).await.expect("reading");
+    let own = world.store.jobs().job(&"b".parse().expect("legal")).await.expect("reading");
     assert_eq!(own.expect("a job").expect("legal").extra["output_key"], "KEY");
 }
 
@@ -369,7 +378,7 @@ async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
         if named {
             world.redis.set_job("a", "output_key KEY");
         }
-        let moved = world.store.retry(&id).await.expect("retrying");
+        let moved = world.store.jobs().retry(&id).await.expect("retrying");
         assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));
         assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
         assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Recorded);
@@ -381,7 +390,7 @@ async fn user_of_redis_without_the_new_keys_writes_into_the_hash() {
         assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
         assert_eq!(world.finish(&life, &id, finished("2")).await, Recorded::Recorded);
     }
-    let deleted = world.store.delete(&id, RETENTION).await.expect("deleting");
+    let deleted = world.store.jobs().delete(&id, RETENTION).await.expect("deleting");
     assert_eq!(deleted, DeleteOutcome::Deleted);
     world.check();
 }
@@ -394,7 +403,7 @@ async fn output_and_reply_are_staged_with_their_expiry_or_not_at_all() {
     let rules = ["on", &format!(">{PASSWORD}"), "+@all", "~*", "-expire"].map(str::to_owned);
     let store = store_of(&world, "without-expire", &rules);
     // The script needs the command for other keys.
-    let recorded = store.finish(&life.boot, RETENTION, &ending).await;
+    let recorded = store.attempts().finish(&life.boot, RETENTION, &ending).await;
     let staged: Vec<String> = world.redis.all("OUTPUT");
     assert!(staged.iter().all(|key| world.redis.ttl(key) > 0), "{recorded:?}: {staged:?}");
 }
@@ -407,17 +416,22 @@ async fn users_of_the_shipped_example_may_store_read_and_delete_large_outputs() 
     let [actor, client, supervisor] = ["hero-actor", "hero-client", "hero-supervisor"]
         .map(|user| store_of(&world, user, &rules(user)));
     world.redis.run("ACL LOG RESET");
-    let recorded = actor.finish(&life.boot, RETENTION, &ending).await.expect("recording");
+    let recorded =
+        actor.attempts().finish(&life.boot, RETENTION, &ending).await.expect("recording");
     assert_eq!(recorded, [Recorded::Recorded]);
     assert_eq!(world.redis.all("OUTPUT"), [own_key("a")]);
     assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
     let whole = (JobStatus::Finished, Some(large().into_bytes()));
     for store in [&client, &supervisor] {
-        assert_eq!(store.outcome(&id).await.expect("reading"), Some(whole.clone()));
+        assert_eq!(store.jobs().outcome(&id).await.expect("reading"), Some(whole.clone()));
     }
-    let (inputs, ..) = actor.inputs(&[vec![id.clone()].into()], 1 << 20).await.expect("reading");
+    let (inputs, ..) =
+        actor.jobs().inputs(&[vec![id.clone()].into()], 1 << 20).await.expect("reading");
     assert_eq!(inputs[0].as_ref().expect("it fits")[&id], Some(large()));
-    assert_eq!(client.delete(&id, RETENTION).await.expect("deleting"), DeleteOutcome::Deleted);
+    assert_eq!(
+        client.jobs().delete(&id, RETENTION).await.expect("deleting"),
+        DeleteOutcome::Deleted
+    );
     assert!(world.redis.all("OUTPUT").is_empty());
     let denied: Vec<Vec<redis::Value>> = world.redis.ask("ACL LOG");
     assert!(denied.is_empty(), "{denied:#?}");

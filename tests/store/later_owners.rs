@@ -21,7 +21,7 @@ fn done(output: &str) -> Verdict {
 /// Gives the id of a job to another one, which came after the prerequisites of `waiting` were looked at.
 async fn reuse(world: &World, of: &str, waiting: &str) {
     loop {
-        world.store.delete(&id(of), RETENTION).await.expect("deleting");
+        world.store.jobs().delete(&id(of), RETENTION).await.expect("deleting");
         world.accepts(&[job(of)]).await;
         if world.field(of, "created_at") > world.field(waiting, "prerequisites_at") {
             return;
@@ -31,14 +31,20 @@ async fn reuse(world: &World, of: &str, waiting: &str) {
 
 /// Reads the inputs of a job.
 async fn inputs_of(world: &World, of: &str, prerequisite: &str) -> Option<String> {
-    let job =
-        world.store.job(&id(of)).await.expect("reading").expect("it is there").expect("legal");
+    let job = world
+        .store
+        .jobs()
+        .job(&id(of))
+        .await
+        .expect("reading")
+        .expect("it is there")
+        .expect("legal");
     let asked = AskedInputs {
         ids: vec![id(prerequisite)],
         until: job.prerequisites_at,
         ..AskedInputs::default()
     };
-    let (mut inputs, ..) = world.store.inputs(&[asked], 100).await.expect("reading");
+    let (mut inputs, ..) = world.store.jobs().inputs(&[asked], 100).await.expect("reading");
     inputs.remove(0).expect("small").remove(&id(prerequisite)).flatten()
 }
 
@@ -58,15 +64,15 @@ async fn retry_does_not_read_the_later_job() {
     assert_eq!(inputs_of(&world, "b", "a").await.as_deref(), Some("mine"));
     assert_eq!(run(&world, &life, "").await, ["b"]);
     assert_eq!(
-        world.store.retry(&id("b")).await.expect("retrying"),
+        world.store.jobs().retry(&id("b")).await.expect("retrying"),
         RetryOutcome::Moved(JobStatus::Dispatched)
     );
     assert_eq!(run(&world, &life, "").await, ["b"]);
     reuse(&world, "a", "b").await;
     let lost = RetryOutcome::LostPrerequisite(id("a"));
-    assert_eq!(world.store.retry(&id("b")).await.expect("retrying"), lost);
+    assert_eq!(world.store.jobs().retry(&id("b")).await.expect("retrying"), lost);
     assert_eq!(run(&world, &life, "hush").await, ["a"]);
-    assert_eq!(world.store.retry(&id("b")).await.expect("retrying"), lost);
+    assert_eq!(world.store.jobs().retry(&id("b")).await.expect("retrying"), lost);
     assert_eq!(inputs_of(&world, "b", "a").await, None);
     world.check();
 }
@@ -76,14 +82,14 @@ async fn claimed_or_created_job_does_not_read_the_later_job() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
     let created = [after("c", "a")];
-    world.store.submit(&created, false, RETENTION).await.expect("storing");
+    world.store.jobs().submit(&created, false, RETENTION).await.expect("storing");
     world.accepts(&[after("b", "a")]).await;
     assert_eq!(run(&world, &life, "mine").await, ["a"]);
     reuse(&world, "a", "b").await;
     // `b` stands in its queue before the later job.
     assert_eq!(run(&world, &life, "hush").await, ["b", "a"]);
     assert_eq!(inputs_of(&world, "b", "a").await, None);
-    let started = world.store.start(&id("c"), RETENTION).await.expect("starting");
+    let started = world.store.jobs().start(&id("c"), RETENTION).await.expect("starting");
     assert_eq!(started, RetryOutcome::Moved(JobStatus::Error));
     assert_eq!(world.field("c", "error").as_deref(), Some("prerequisite failed: a"));
     assert_eq!(world.field("a", "dependents"), None);
@@ -97,7 +103,7 @@ async fn later_job_with_the_id_of_a_dependent_is_not_released() {
     for (first, verdict) in [("a", done("mine")), ("x", failed)] {
         let (other, dependent) = (format!("other-{first}"), format!("b-{first}"));
         world.accepts(&[job(first), after(&dependent, first)]).await;
-        world.store.delete(&id(&dependent), RETENTION).await.expect("deleting");
+        world.store.jobs().delete(&id(&dependent), RETENTION).await.expect("deleting");
         let later = jiff::Timestamp::now() + RETENTION;
         let far = JobBuilder::new("osis", "1").id(&other).run_at(later);
         world.accepts(&[far.build().expect("legal"), after(&dependent, &other)]).await;
@@ -115,7 +121,7 @@ async fn jobs_of_one_batch_read_each_other() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("outside")]).await;
     let batch = [after("last", "first"), after("first", "outside")];
-    world.store.submit_atomic_batch(&batch, None, RETENTION).await.expect("submitting");
+    world.store.batches().submit(&batch, None, RETENTION).await.expect("submitting");
     for expected in ["outside", "first", "last"] {
         assert_eq!(run(&world, &life, expected).await, [expected]);
     }
@@ -136,7 +142,7 @@ async fn job_of_a_program_is_read_with_any_clock() {
     }
     world.accepts(&[after("b", "ahead"), after("c", "bare")]).await;
     for other in ["ahead", "bare"] {
-        world.store.start(&id(other), RETENTION).await.expect("starting");
+        world.store.jobs().start(&id(other), RETENTION).await.expect("starting");
     }
     let mut ran = run(&world, &life, "out").await;
     ran.sort();

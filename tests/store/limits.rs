@@ -38,7 +38,7 @@ async fn tend(world: &World) {
     for limit in world.redis.members(&keys::limits()) {
         world.redis.put(&keys::limits(), 1, &limit);
     }
-    world.store.tend_limits(100).await.expect("looking after limits");
+    world.store.limits().tend(100).await.expect("looking after limits");
     world.check();
 }
 
@@ -240,12 +240,12 @@ async fn every_end_of_a_run_frees_its_slot() {
     world.check();
     assert_eq!(next(&life).await, third, "it is in front of those that were held");
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
+    world.store.recovery().boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     world.check();
     life = Life::of("osis-default-2");
     assert_eq!(next(&life).await, third, "a crash keeps the order as well");
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, Duration::ZERO, 1, RETENTION).await.expect("recovering");
+    world.store.recovery().boots(None, Duration::ZERO, 1, RETENTION).await.expect("recovering");
     world.check();
     assert_eq!(world.status(third.as_str()), JobStatus::Error);
     life = Life::of("osis-default-3");
@@ -254,7 +254,7 @@ async fn every_end_of_a_run_frees_its_slot() {
     // A foreign program ends it while it runs.
     world.redis.set_job("j3", "status finished");
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
+    world.store.recovery().boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     world.check();
     life = Life::of("osis-default-4");
     assert_eq!(next(&life).await, id("j4"));
@@ -268,7 +268,7 @@ async fn slot_of_a_removed_job_is_freed() {
     world.redis.delete(&keys::job("a"));
     world.redis.remove(&keys().running(&life.boot), "a");
     world.redis.put(&keys::limits(), 1, "one");
-    let tended = world.store.tend_limits(100).await.expect("looking after limits");
+    let tended = world.store.limits().tend(100).await.expect("looking after limits");
     world.check();
     assert_eq!((tended.taken_back, tended.released), (1, 1));
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
@@ -282,24 +282,27 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     world.claim(&life, 9).await;
     let statuses = vec![JobStatus::Dispatched];
     let query = ListQuery { statuses, limit: 9, ..ListQuery::default() };
-    assert_eq!(world.store.list_jobs(&query).await.expect("listing").items.len(), 4);
-    let seen = world.store.queue_states([].into()).await.expect("listing");
+    assert_eq!(world.store.jobs().list(&query).await.expect("listing").items.len(), 4);
+    let seen = world.store.queues().states([].into()).await.expect("listing");
     assert_eq!((seen[0].depth, seen[0].held), (0, 4));
     assert!(seen[0].held_wait.is_some() && seen[0].oldest_wait.is_none());
-    world.store.sample(Duration::ZERO).await.expect("sampling");
+    world.store.stats().sample(Duration::ZERO).await.expect("sampling");
     assert_eq!(
-        world.store.queue_states([].into()).await.expect("listing").len(),
+        world.store.queues().states([].into()).await.expect("listing").len(),
         1,
         "it is not given up"
     );
-    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&id("b"), RETENTION, None).await.expect("stopping");
     world.check();
     assert_eq!(world.field("b", "error").as_deref(), Some("stopped"));
-    world.store.delete(&id("c"), RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&id("c"), RETENTION).await.expect("deleting");
     world.check();
-    world.store.retry(&id("b")).await.expect("running again");
+    world.store.jobs().retry(&id("b")).await.expect("running again");
     world.check();
-    assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 3);
+    assert_eq!(
+        world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging"),
+        3
+    );
     world.check();
     assert!(world.redis.all("LIMIT_HELD").is_empty());
     world.finish(&life, &id("a"), done()).await;
@@ -376,7 +379,7 @@ async fn a_held_job_is_tried_again_at_varying_times() {
     let mut times = BTreeSet::new();
     for _ in 0..5 {
         world.redis.put(&keys::limits(), 1, "one");
-        let tended = world.store.tend_limits(100).await.expect("looking after limits");
+        let tended = world.store.limits().tend(100).await.expect("looking after limits");
         assert_eq!(tended.released, 1);
         assert!(world.claim(&life, 9).await.attempts.is_empty());
         times.insert(tended.next);

@@ -41,17 +41,17 @@ impl Walk {
             11..15 => self.finish().await,
             15 => {
                 let id = self.a_name();
-                self.world.store.stop(&id, RETENTION, None).await.expect("stopping");
+                self.world.store.jobs().stop(&id, RETENTION, None).await.expect("stopping");
             }
             16 => {
                 let id = self.a_name();
-                self.world.store.delete(&id, RETENTION).await.expect("deleting");
+                self.world.store.jobs().delete(&id, RETENTION).await.expect("deleting");
             }
             17 => self.give_back_or_die().await,
             18 => self.tend().await,
             _ => {
                 let id = self.a_name();
-                self.world.store.retry(&id).await.expect("running again");
+                self.world.store.jobs().retry(&id).await.expect("running again");
             }
         }
         self.world.check();
@@ -93,7 +93,7 @@ impl Walk {
             _ => Verdict::Finished { output: "".into(), exit_code: None },
         };
         self.world.finish(&life, &id, verdict).await;
-        self.world.store.dispatch_due(100, RETENTION).await.expect("dispatching");
+        self.world.store.schedule().dispatch_due(100, RETENTION).await.expect("dispatching");
     }
 
     async fn give_back_or_die(&mut self) {
@@ -109,7 +109,8 @@ impl Walk {
             self.world.set_lease(&life, 1);
             self.world
                 .store
-                .recover_boots(None, Duration::ZERO, 3, RETENTION)
+                .recovery()
+                .boots(None, Duration::ZERO, 3, RETENTION)
                 .await
                 .expect("recovering");
             self.lives[place] = self.new_life();
@@ -120,7 +121,7 @@ impl Walk {
         for limit in self.world.redis.members(&keys::limits()) {
             self.world.redis.put(&keys::limits(), 1, &limit);
         }
-        self.world.store.tend_limits(100).await.expect("looking after limits");
+        self.world.store.limits().tend(100).await.expect("looking after limits");
     }
 
     fn no_limit_is_exceeded(&self) {
@@ -156,7 +157,7 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
     // The remaining jobs run, retries among them.
     let mut rounds = 0;
     loop {
-        walk.world.store.dispatch_due(1000, RETENTION).await.expect("dispatching");
+        walk.world.store.schedule().dispatch_due(1000, RETENTION).await.expect("dispatching");
         walk.tend().await;
         for life in walk.lives.clone() {
             for attempt in walk.world.claim(&life, 5).await.attempts {
@@ -178,10 +179,13 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
             break;
         }
         rounds += 1;
-        let stand = walk.world.store.queue_states([].into()).await;
+        let stand = walk.world.store.queues().states([].into()).await;
         assert!(rounds < 2000, "jobs are left behind: {stand:?}");
     }
-    assert_eq!(walk.world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
+    assert_eq!(
+        walk.world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging"),
+        0
+    );
     walk.tend().await;
     assert!(walk.world.redis.all("LIMIT_RUNNING").is_empty());
     assert!(walk.world.redis.all("LIMIT_HELD").is_empty());

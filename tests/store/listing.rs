@@ -23,7 +23,7 @@ fn search(name: &str, value: &str) -> JobSearch {
 async fn all(store: &Store, query: &ListQuery) -> Vec<JobSummary> {
     let (mut query, mut jobs) = (query.clone(), Vec::new());
     loop {
-        let page = store.list_jobs(&query).await.expect("listing");
+        let page = store.jobs().list(&query).await.expect("listing");
         assert!(page.items.len() <= query.limit);
         jobs.extend(page.items);
         let Some(next) = page.next else { return jobs };
@@ -43,7 +43,7 @@ fn typed(kind: &str, id: &str, at: Timestamp) -> Job {
 #[tokio::test]
 async fn an_empty_world_has_an_empty_page() {
     let world = World::new();
-    let page = world.store.list_jobs(&ListQuery { limit: 9, ..ListQuery::default() }).await;
+    let page = world.store.jobs().list(&ListQuery { limit: 9, ..ListQuery::default() }).await;
     let page = page.expect("listing");
     assert!(page.items.is_empty() && page.next.is_none());
 }
@@ -56,7 +56,7 @@ async fn jobs_of_a_state_come_newest_first_page_by_page() {
     }
     let statuses = vec![JobStatus::Dispatched];
     let query = ListQuery { statuses, limit: 2, ..ListQuery::default() };
-    let first = world.store.list_jobs(&query).await.expect("listing");
+    let first = world.store.jobs().list(&query).await.expect("listing");
     assert_eq!(names(&first.items), ["d", "e"].into_iter().rev().collect::<Vec<_>>());
     assert_eq!(names(&all(&world.store, &query).await), ["e", "d", "c", "b", "a"]);
     let summary = &first.items[0];
@@ -68,7 +68,8 @@ async fn jobs_of_a_state_come_newest_first_page_by_page() {
 #[tokio::test]
 async fn pages_over_all_states_cover_every_job_exactly_once() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    let appeared =
+        world.store.actors().appear(&life.actor, &life.presence(), RETENTION, None).await;
     appeared.expect("appearing");
     let mut expected = BTreeMap::new();
     let later = Timestamp::now() + RETENTION;
@@ -124,7 +125,7 @@ async fn pages_cover_thousands_of_jobs_that_share_one_score_in_several_indexes()
         jobs.push(typed("v", &format!("old{n:04}"), at - RETENTION / 2));
     }
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     world.check();
     for limit in [100, 700, 1000] {
@@ -147,13 +148,13 @@ async fn page_among_thousands_of_jobs_of_one_time_reads_little_more_than_the_pag
         .map(|n| typed(if n % 3 == 0 { "sal" } else { "osis" }, &format!("j{n:04}"), at))
         .collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     let limit = 10;
     let page = async |cursor| {
         let statuses = vec![JobStatus::Scheduled];
         let query = ListQuery { statuses, limit, cursor, ..ListQuery::default() };
-        world.store.list_jobs(&query).await.expect("listing")
+        world.store.jobs().list(&query).await.expect("listing")
     };
     let first = page(None).await;
     let far: Cursor = first
@@ -167,7 +168,7 @@ async fn page_among_thousands_of_jobs_of_one_time_reads_little_more_than_the_pag
     for gone in [false, true] {
         if gone {
             let gone = "j1500".parse().expect("legal");
-            world.store.delete(&gone, RETENTION).await.expect("deleting");
+            world.store.jobs().delete(&gone, RETENTION).await.expect("deleting");
         }
         world.redis.run("CONFIG RESETSTAT");
         let listed = names(&page(Some(far.clone())).await.items).join(" ");
@@ -186,16 +187,16 @@ async fn page_skips_no_job_though_newer_ones_leave_its_index_meanwhile() {
     let world = World::new();
     let at = Timestamp::now() + RETENTION;
     let jobs: Vec<Job> = (0..1000).map(|n| typed("osis", &format!("j{n:04}"), at)).collect();
-    world.store.submit(&jobs, true, RETENTION).await.expect("submitting");
+    world.store.jobs().submit(&jobs, true, RETENTION).await.expect("submitting");
     let statuses = vec![JobStatus::Scheduled];
     let mut query = ListQuery { statuses, limit: 10, ..ListQuery::default() };
-    let first = world.store.list_jobs(&query).await.expect("listing").next.expect("more");
+    let first = world.store.jobs().list(&query).await.expect("listing").next.expect("more");
     query.cursor = Some(first.to_string().replace("j0990", "j0500").parse().expect("legal"));
     let expected: Vec<String> = (490..500).rev().map(|n| format!("j{n:04}")).collect();
     let store = world.store.clone();
     let listing = tokio::spawn(async move {
         for _ in 0..500 {
-            let page = store.list_jobs(&query).await.expect("listing");
+            let page = store.jobs().list(&query).await.expect("listing");
             assert_eq!(names(&page.items), expected);
         }
     });
@@ -229,8 +230,8 @@ async fn queues_show_their_depth_and_their_oldest_wait() {
     world.accepts(&[job("a"), job("b")]).await;
     let urgent = JobBuilder::new("sal", "1").group("io").priority(0).build().expect("legal");
     world.accepts(&[urgent]).await;
-    world.store.sample(std::time::Duration::ZERO).await.expect("sampling");
-    let states = world.store.queue_states([].into()).await.expect("listing");
+    world.store.stats().sample(std::time::Duration::ZERO).await.expect("sampling");
+    let states = world.store.queues().states([].into()).await.expect("listing");
     assert_eq!(states.len(), 2);
     assert_eq!((&states[0].queue, states[0].depth), (&queue("type:osis"), 2));
     assert_eq!((&states[1].queue, states[1].depth), (&queue("type:sal:group:io:prio:0"), 1));
@@ -246,7 +247,7 @@ async fn a_queue_list_of_another_type_hides_no_other_queue() {
     let sal = JobBuilder::new("sal", "1").build().expect("legal");
     world.accepts(&[job("a"), sal]).await;
     world.redis.spoil(&keys::work("type:osis"));
-    let states = world.store.queue_states([].into()).await;
+    let states = world.store.queues().states([].into()).await;
     let states = states.expect("the other queues are listed");
     assert!(states.iter().any(|state| state.queue == queue("type:sal") && state.depth == 1));
 }
@@ -319,7 +320,8 @@ async fn search_that_is_cut_names_no_job_that_its_reader_may_not_see() {
 #[tokio::test]
 async fn ends_are_counted_and_found_by_their_own_index() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    let appeared =
+        world.store.actors().appear(&life.actor, &life.presence(), RETENTION, None).await;
     appeared.expect("appearing");
     let ends = [
         ("a", "stopped", JobEnd::Cancelled),
@@ -333,7 +335,7 @@ async fn ends_are_counted_and_found_by_their_own_index() {
         let error = error.to_owned();
         world.ended(&life, name, Verdict::Error { error, exit_code: None, dead: false }).await;
     }
-    let counts = world.store.count_jobs().await.expect("counting");
+    let counts = world.store.jobs().count().await.expect("counting");
     let numbers = [JobEnd::Failed, JobEnd::Cancelled, JobEnd::Replaced, JobEnd::Expired]
         .map(|end| counts.of_ends(&[end]));
     assert_eq!(numbers, [Some(3), Some(1), Some(1), Some(1)]);
@@ -358,7 +360,8 @@ async fn ends_are_counted_and_found_by_their_own_index() {
 #[tokio::test]
 async fn upgrade_sorts_ended_jobs_by_their_ends_and_lists_say_that_they_are_incomplete() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    let appeared =
+        world.store.actors().appear(&life.actor, &life.presence(), RETENTION, None).await;
     appeared.expect("appearing");
     for n in 0..9 {
         let verdict = match n % 3 {
@@ -383,10 +386,10 @@ async fn upgrade_sorts_ended_jobs_by_their_ends_and_lists_say_that_they_are_inco
     world.redis.put(&wrong, 1, "j0");
     let sorting = found().await;
     assert!(!sorting.complete && sorting.items.len() < 9, "{sorting:?}");
-    assert_eq!(world.store.count_jobs().await.expect("counting").unsorted, 8);
+    assert_eq!(world.store.jobs().count().await.expect("counting").unsorted, 8);
     let mut sorted = 0;
     for _ in 0..20 {
-        sorted += world.store.sample(Duration::ZERO).await.expect("sampling").sorted;
+        sorted += world.store.stats().sample(Duration::ZERO).await.expect("sampling").sorted;
     }
     assert!(sorted >= 9, "it sorted {sorted}");
     let after = found().await;
@@ -397,10 +400,14 @@ async fn upgrade_sorts_ended_jobs_by_their_ends_and_lists_say_that_they_are_inco
         of
     };
     assert_eq!(sorted_names(&after), sorted_names(&before));
-    let counts = world.store.count_jobs().await.expect("counting");
+    let counts = world.store.jobs().count().await.expect("counting");
     assert_eq!((counts.unsorted, counts.of_ends(&[JobEnd::Failed])), (0, Some(3)));
     assert_eq!(counts.of_ends(&[JobEnd::Expired]), Some(0));
-    assert_eq!(world.store.sample(Duration::ZERO).await.expect("sampling").sorted, 0, "it is done");
+    assert_eq!(
+        world.store.stats().sample(Duration::ZERO).await.expect("sampling").sorted,
+        0,
+        "it is done"
+    );
     // One without an end and one with an end too many cancel each other out in the totals.
     let latest = after.items[0].id.as_str();
     let own =
@@ -411,10 +418,10 @@ async fn upgrade_sorts_ended_jobs_by_their_ends_and_lists_say_that_they_are_inco
     let status = world.field(latest, "status").expect("a job");
     let stray = if status == "finished" { JobEnd::Finished } else { JobEnd::Expired };
     world.redis.put(&world.store.keys().ended(stray, &script_type("osis")), 1, "gone");
-    assert_eq!(world.store.count_jobs().await.expect("counting").unsorted, 0);
+    assert_eq!(world.store.jobs().count().await.expect("counting").unsorted, 0);
     let mut sorted = 0;
     for _ in 0..20 {
-        sorted += world.store.sample(Duration::ZERO).await.expect("sampling").sorted;
+        sorted += world.store.stats().sample(Duration::ZERO).await.expect("sampling").sorted;
     }
     assert_eq!(sorted, 1, "the one without an end");
     assert_eq!(sorted_names(&found().await), sorted_names(&before));
@@ -427,8 +434,8 @@ async fn upgrade_sorts_a_bounded_number_of_jobs_in_a_step_while_others_end() {
     world.redis.has_ended(OLD, JobEnd::Failed, false);
     world.redis.run("CONFIG RESETSTAT");
     let mut sorted = 0;
-    while world.store.count_jobs().await.expect("counting").unsorted > 0 {
-        sorted += world.store.sample(Duration::ZERO).await.expect("sampling").sorted;
+    while world.store.jobs().count().await.expect("counting").unsorted > 0 {
+        sorted += world.store.stats().sample(Duration::ZERO).await.expect("sampling").sorted;
     }
     let stats: String = world.redis.ask("INFO commandstats");
     let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
@@ -438,17 +445,17 @@ async fn upgrade_sorts_a_bounded_number_of_jobs_in_a_step_while_others_end() {
     // The same again while jobs end.
     world.redis.delete(&world.store.keys().ended(JobEnd::Failed, &script_type("osis")));
     let mut ended = 0;
-    while world.store.count_jobs().await.expect("counting").unsorted > 0 {
+    while world.store.jobs().count().await.expect("counting").unsorted > 0 {
         let end_some = async {
             for _ in 0..20 {
                 let new = job(&format!("new{ended}"));
-                world.store.submit(&[new], true, RETENTION).await.expect("submitting");
+                world.store.jobs().submit(&[new], true, RETENTION).await.expect("submitting");
                 let claimed = world.store_claim(&life, 1).await;
                 world.store_finish(&life, claimed).await;
                 ended += 1;
             }
         };
-        let (sampled, ()) = tokio::join!(world.store.sample(Duration::ZERO), end_some);
+        let (sampled, ()) = tokio::join!(world.store.stats().sample(Duration::ZERO), end_some);
         sampled.expect("sampling");
     }
     let jobs = all(&world.store, &ListQuery { limit: 1000, ..ListQuery::default() }).await;
@@ -607,7 +614,8 @@ async fn pages_have_each_job_that_stays_once_though_others_come_and_go() {
 #[tokio::test]
 async fn search_reads_no_jobs_outside_of_its_range_of_times() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    let appeared =
+        world.store.actors().appear(&life.actor, &life.presence(), RETENTION, None).await;
     appeared.expect("appearing");
     let failed = || Verdict::Error { error: "x".to_owned(), exit_code: None, dead: false };
     for n in 0..30 {
@@ -661,7 +669,7 @@ async fn pages_that_are_shorter_than_the_number_of_queues_cover_every_job_once()
         jobs.push(typed(&kind, &format!("later{n:02}"), due));
         jobs.push(JobBuilder::new(&kind, "1").id(&format!("now{n:02}")).build().expect("legal"));
     }
-    world.store.submit(&jobs, true, RETENTION).await.expect("submitting");
+    world.store.jobs().submit(&jobs, true, RETENTION).await.expect("submitting");
     for status in [JobStatus::Scheduled, JobStatus::Dispatched] {
         let of = |limit| ListQuery { statuses: vec![status], limit, ..ListQuery::default() };
         let whole = names(&all(&world.store, &of(1000)).await).join(" ");
@@ -681,7 +689,7 @@ async fn a_page_of_many_queues_reads_little_more_than_the_page() {
         jobs.push(JobBuilder::new(&kind, "1").build().expect("legal"));
     }
     for some in jobs.chunks(1000) {
-        world.store.submit(some, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(some, true, RETENTION).await.expect("submitting");
     }
     let statuses = vec![JobStatus::Dispatched];
     let query = ListQuery { statuses, limit: 100, ..ListQuery::default() };
@@ -691,7 +699,7 @@ async fn a_page_of_many_queues_reads_little_more_than_the_page() {
         line.and_then(|number| number.trim().parse::<u64>().ok()).expect("a number")
     };
     let before = sent();
-    let page = world.store.list_jobs(&query).await.expect("listing");
+    let page = world.store.jobs().list(&query).await.expect("listing");
     assert_eq!(page.items.len(), 100);
     // A page of each queue would be 20 000 entries of 60 bytes.
     let read = sent() - before;

@@ -11,7 +11,7 @@ use super::large_outputs::{rules_without, store_of};
 use crate::support::{Life, RETENTION, World, job, keys};
 
 async fn look(world: &World) -> Outlook {
-    world.store.look().await.expect("looking")
+    world.store.schedule().plan().await.expect("looking")
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn work_whose_keys_a_user_may_not_read_counts_as_there() {
     let world = World::new();
     let of = async |kind: &str| {
         let store = store_of(&world, &kind.to_lowercase(), &rules_without(kind));
-        store.look().await.expect("looking")
+        store.schedule().plan().await.expect("looking")
     };
     assert_eq!(of("LIMITS").await.work, [WorkKind::Limits].into());
     world.accepts(&[job("a")]).await;
@@ -95,17 +95,27 @@ async fn work_whose_keys_a_user_may_not_read_counts_as_there() {
 #[tokio::test]
 async fn supervisor_counts_as_live_for_an_actor_that_may_not_read_its_presence() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    world
+        .store
+        .actors()
+        .appear(&life.actor, &life.presence(), RETENTION, None)
+        .await
+        .expect("appearing");
     let store = store_of(&world, "older", &rules_without("SUPERVISORS"));
-    let renewed = store.heartbeat(&life.boot, RETENTION, &[], &[]).await;
+    let renewed = store.actors().heartbeat(&life.boot, RETENTION, &[], &[]).await;
     assert_eq!(renewed.expect("beating"), hero::store::Renewal::Kept);
 }
 
 #[tokio::test]
 async fn heartbeat_reports_that_no_supervisor_is_live() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
-    let beat = async || world.store.heartbeat(&life.boot, RETENTION, &[], &[]).await;
+    world
+        .store
+        .actors()
+        .appear(&life.actor, &life.presence(), RETENTION, None)
+        .await
+        .expect("appearing");
+    let beat = async || world.store.actors().heartbeat(&life.boot, RETENTION, &[], &[]).await;
     assert_eq!(beat().await.expect("beating"), hero::store::Renewal::Unsupervised);
     let now = u64::try_from(Timestamp::now().as_microsecond()).expect("after 1970");
     world.redis.put(&keys().supervisors(), now, "one");

@@ -146,7 +146,7 @@ async fn redis_and_the_program_spell_the_time_of_a_transition_alike() {
 async fn error_of_a_script_names_its_file_and_line() {
     let world = World::new();
     world.redis.push(&keys().settling(), &["no JSON"]);
-    let error = world.store.settle(RETENTION).await.expect_err("no JSON").to_string();
+    let error = world.store.schedule().settle(RETENTION).await.expect_err("no JSON").to_string();
     assert!(error.contains("settle.lua:"), "{error}");
     assert!(!error.contains("user_script"), "{error}");
 }

@@ -65,7 +65,7 @@ async fn sorted(world: &World) -> Vec<String> {
     for store in shards(world).all() {
         let mut query = ListQuery { limit: 1, ..ListQuery::default() };
         loop {
-            let page = store.list_jobs(&query).await.expect("listing");
+            let page = store.jobs().list(&query).await.expect("listing");
             let Some(next) = page.next else { break };
             let text = next.to_string();
             let (score, id) = text.split_once('.').expect("two parts");
@@ -243,7 +243,8 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
     let (mut world, life) = (World::new(), Life::of("osis-default-1"));
     for number in 0..SHARDS {
         world = at(world, number);
-        let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+        let appeared =
+            world.store.actors().appear(&life.actor, &life.presence(), RETENTION, None).await;
         appeared.expect("appearing");
         let id = if number == 0 { "a".to_owned() } else { format!("s{number}-a") };
         world.started(&life, &id).await;
@@ -266,7 +267,7 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
         std::slice::from_ref(&osis)
     );
     for store in shards(&world).all() {
-        assert_eq!(store.pauses().await.expect("reading").queues.len(), 1);
+        assert_eq!(store.queues().pauses().await.expect("reading").queues.len(), 1);
     }
     assert_eq!(
         client.queues().resume(std::slice::from_ref(&osis)).await.expect("resuming"),

@@ -79,7 +79,7 @@ async fn jobs_that_redis_kept_run_after_it_was_killed() {
 async fn a_claim_whose_answer_was_lost_can_be_found_by_its_boot() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
-    let found = world.store.running(&life.boot, 10).await.expect("reading");
+    let found = world.store.attempts().running(&life.boot, 10).await.expect("reading");
     assert_eq!(found, [(own.clone(), world.claimed_at(&life, &own))]);
     let back = [(own, None)];
     assert_eq!(world.give_back(&life, &back).await, 1);
@@ -106,7 +106,8 @@ async fn redis_out_of_memory_is_reported_as_not_serving_and_nothing_is_half_writ
     let world = World::new();
     world.accepts(&[job("a")]).await;
     world.redis.run("CONFIG SET maxmemory 1");
-    let error = world.store.submit(&[job("b")], true, RETENTION).await.expect_err("no memory");
+    let error =
+        world.store.jobs().submit(&[job("b")], true, RETENTION).await.expect_err("no memory");
     assert!(matches!(error, StoreError::NotServing { .. }), "{error:?}");
     assert!(error.is_transient());
     world.redis.run("CONFIG SET maxmemory 0");

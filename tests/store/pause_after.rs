@@ -18,7 +18,7 @@ fn window(at_a_time: Option<u32>, pause: &str) -> GraphWindow {
 }
 
 async fn is_paused(world: &World) -> bool {
-    world.store.graph(&id("g")).await.expect("reading").expect("it exists").paused
+    world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists").paused
 }
 
 fn field_of_graph(world: &World, name: &str) -> Option<String> {
@@ -46,9 +46,9 @@ async fn no_second_job_starts_before_the_graph_is_continued() {
     assert_eq!(claimed(&world, &life).await, NONE, "nobody has told it");
     assert!(is_paused(&world).await && field_of_graph(&world, "goes_on_us").is_none());
 
-    assert_eq!(world.store.end_pause(&id("g")).await.expect("telling"), Some(true));
+    assert_eq!(world.store.graphs().end_pause(&id("g")).await.expect("telling"), Some(true));
     let went_on = field_of_graph(&world, "goes_on_us");
-    assert_eq!(world.store.end_pause(&id("g")).await.expect("telling"), Some(true));
+    assert_eq!(world.store.graphs().end_pause(&id("g")).await.expect("telling"), Some(true));
     assert_eq!(field_of_graph(&world, "goes_on_us"), went_on, "a repeat changes nothing");
     assert!(!is_paused(&world).await);
     tend(&world).await;
@@ -115,7 +115,7 @@ async fn next_attempt_of_the_first_job_runs_and_no_other_does_in_its_place() {
     world.finish(&life, &id("j0000"), again()).await;
     tend(&world).await;
     assert_eq!(claimed(&world, &life).await, NONE, "it waits for its next attempt");
-    world.store.dispatch_due(9, RETENTION).await.expect("dispatching");
+    world.store.schedule().dispatch_due(9, RETENTION).await.expect("dispatching");
     assert_eq!(claimed(&world, &life).await, ["j0000"]);
     world.give_back(&life, &[(id("j0000"), Some(queue("type:osis")))]).await;
     assert_eq!(claimed(&world, &life).await, ["j0000"]);
@@ -129,7 +129,7 @@ async fn first_jobs_keep_their_slots_before_those_that_pause() {
     assert_eq!(claimed(&world, &life).await, ["j0000"]);
     world.finish(&life, &id("j0000"), again()).await;
     assert_eq!(claimed(&world, &life).await, ["j0001"], "the second of the first");
-    world.store.dispatch_due(9, RETENTION).await.expect("dispatching");
+    world.store.schedule().dispatch_due(9, RETENTION).await.expect("dispatching");
     assert_eq!(claimed(&world, &life).await, NONE, "one runs");
     world.finish(&life, &id("j0001"), done()).await;
     for _ in 0..9 {
@@ -156,12 +156,12 @@ async fn graph_stays_paused_after_a_failure_until_it_is_continued_or_retried() {
         assert_eq!(claimed(&world, &life).await, NONE);
         assert!(is_paused(&world).await && field_of_graph(&world, "goes_on_us").is_none());
         if is_retried {
-            world.store.retry(&id("j0000")).await.expect("retrying");
+            world.store.jobs().retry(&id("j0000")).await.expect("retrying");
             assert_eq!(claimed(&world, &life).await, ["j0000"]);
             world.finish(&life, &id("j0000"), done()).await;
             let_pass(&world);
         } else {
-            world.store.end_pause(&id("g")).await.expect("telling");
+            world.store.graphs().end_pause(&id("g")).await.expect("telling");
         }
         tend(&world).await;
         assert_eq!(claimed(&world, &life).await, ["j0001", "j0002"]);
@@ -184,10 +184,10 @@ async fn failure_among_the_first_stops_a_graph_that_stops_after_one() {
 async fn pause_is_ended_in_advance_added_and_taken_away() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     graph(&world, &numbered(9), window(None, "1 tell")).await;
-    assert_eq!(world.store.end_pause(&id("g")).await.expect("telling"), Some(true));
+    assert_eq!(world.store.graphs().end_pause(&id("g")).await.expect("telling"), Some(true));
     assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["j0000", "j0001"]);
     let edit = async |pause: &str| {
-        assert!(world.store.edit_graph(&id("g"), window(None, pause)).await.expect("changing"));
+        assert!(world.store.graphs().edit(&id("g"), window(None, pause)).await.expect("changing"));
         world.check();
     };
     edit("2 tell").await;
@@ -195,24 +195,24 @@ async fn pause_is_ended_in_advance_added_and_taken_away() {
     edit("0").await;
     tend(&world).await;
     assert_eq!(claimed(&world, &life).await.len(), 5);
-    assert_eq!(world.store.end_pause(&id("g")).await.expect("telling"), Some(false));
-    assert_eq!(world.store.end_pause(&id("none")).await.expect("telling"), None);
+    assert_eq!(world.store.graphs().end_pause(&id("g")).await.expect("telling"), Some(false));
+    assert_eq!(world.store.graphs().end_pause(&id("none")).await.expect("telling"), None);
 }
 
 #[tokio::test]
 async fn jobs_that_a_batch_gets_while_it_pauses_wait_too() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let new = new_graph(GraphKind::Batch, window(None, "1 tell"));
-    assert!(world.store.open_batch(&new).await.expect("opening"));
+    assert!(world.store.graphs().open(&new).await.expect("opening"));
     world.accepts(&[member("a")]).await;
     assert_eq!(claimed(&world, &life).await, ["a"]);
     world.accepts(&[member("b"), member("c")]).await;
     assert_eq!(claimed(&world, &life).await, NONE);
     world.finish(&life, &id("a"), done()).await;
-    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
-    world.store.end_pause(&id("g")).await.expect("telling");
+    world.store.jobs().stop(&id("b"), RETENTION, None).await.expect("stopping");
+    world.store.graphs().end_pause(&id("g")).await.expect("telling");
     tend(&world).await;
     assert_eq!(claimed(&world, &life).await, ["c"]);
-    let twice = world.store.submit_atomic_batch(&[member("d")], Some(&new), RETENTION).await;
+    let twice = world.store.batches().submit(&[member("d")], Some(&new), RETENTION).await;
     assert_eq!(twice.expect("submitting"), BatchOutcome::GraphExists);
 }

@@ -23,7 +23,7 @@ fn failed() -> Verdict {
 /// Settles until no dependent is left. Returns the number of steps.
 async fn settle(world: &World) -> usize {
     let mut steps = 0;
-    while world.store.settle(RETENTION).await.expect("settling") {
+    while world.store.schedule().settle(RETENTION).await.expect("settling") {
         steps += 1;
         assert!(steps < 100, "settling does not come to an end");
     }
@@ -107,7 +107,7 @@ async fn job_after_any_runs_once_the_others_have_ended() {
     world.finish(&life, &claimed.attempts[1].id, failed()).await;
     assert_eq!(world.status("x"), JobStatus::WaitingForPrerequisites);
     let stopped = "stopped".parse().expect("legal");
-    world.store.stop(&stopped, RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&stopped, RETENTION, None).await.expect("stopping");
     world.check();
     assert_eq!(world.status("x"), JobStatus::Dispatched);
     assert!(world.redis.all("PENDING").is_empty());
@@ -160,11 +160,11 @@ async fn a_deleted_prerequisite_has_ended_for_a_job_after_any() {
     world.create(&[job("a")]).await;
     world.accepts(&[after("strict", &["a"]), after_any("any", &["a"])]).await;
     world.create(&[after("strict-later", &["a"]), after_any("any-later", &["a"])]).await;
-    world.store.delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
     world.check();
     for later in ["strict-later", "any-later"] {
         let later: JobId = later.parse().expect("legal");
-        world.store.start(&later, RETENTION).await.expect("starting");
+        world.store.jobs().start(&later, RETENTION).await.expect("starting");
         world.check();
     }
     for (name, status) in [
@@ -246,7 +246,7 @@ async fn a_created_dependent_checks_its_prerequisites_when_it_is_started() {
     world.create(&[after("b", &["a"]), after("c", &["bad"]), after("d", &["a"])]).await;
     let start = async |name: &str| {
         let name: JobId = name.parse().expect("legal");
-        let moved = world.store.start(&name, RETENTION).await.expect("starting");
+        let moved = world.store.jobs().start(&name, RETENTION).await.expect("starting");
         world.check();
         moved
     };
@@ -262,7 +262,7 @@ async fn deleting_a_prerequisite_fails_those_that_wait_for_it() {
     let world = World::new();
     world.create(&[job("a")]).await;
     world.accepts(&[after("b", &["a"]), after("c", &["b"])]).await;
-    let deleted = world.store.delete(&"a".parse().expect("legal"), RETENTION).await;
+    let deleted = world.store.jobs().delete(&"a".parse().expect("legal"), RETENTION).await;
     world.check();
     assert_eq!(deleted.expect("deleting"), DeleteOutcome::Deleted);
     assert_eq!(world.field("b", "error").as_deref(), Some("prerequisite failed: a"));
@@ -274,7 +274,7 @@ async fn deleted_dependent_delays_no_other() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.accepts(&[after("b", &["a"]), after("c", &["a"])]).await;
-    world.store.delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
     world.check();
     world.finish(&life, &own, done()).await;
     assert_eq!(world.work("type:osis"), ["c"]);
@@ -287,7 +287,7 @@ async fn with_dependents(life: &Life, number: usize) -> (World, JobId) {
     let own = world.started(life, "a").await;
     let jobs: Vec<Job> = (0..number).map(|n| after(&format!("j{n:04}"), &["a"])).collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     world.check();
     (world, own)
@@ -323,9 +323,9 @@ async fn settling_does_not_depend_on_the_later_state_of_the_prerequisite() {
         let (world, own) = with_dependents(&life, 2500).await;
         world.finish(&life, &own, done()).await;
         if deleted {
-            world.store.delete(&own, RETENTION).await.expect("deleting");
+            world.store.jobs().delete(&own, RETENTION).await.expect("deleting");
         } else {
-            world.store.retry(&own).await.expect("running again");
+            world.store.jobs().retry(&own).await.expect("running again");
             while !world.store_claim(&life, 100).await.contains(&own) {}
         }
         settle(&world).await;
@@ -340,9 +340,9 @@ async fn deleting_a_job_with_very_many_dependents_fails_all_of_them() {
     world.create(&[job("a")]).await;
     let jobs: Vec<Job> = (0..2500).map(|n| after(&format!("j{n:04}"), &["a"])).collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
-    world.store.delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
     settle(&world).await;
     assert_eq!(world.count("osis", "failed"), 2500);
     assert!(world.redis.all("PENDING").is_empty());
@@ -354,7 +354,7 @@ async fn a_job_may_wait_for_very_many_others() {
     let names: Vec<String> = (0..9000).map(|n| format!("j{n}")).collect();
     let jobs: Vec<Job> = names.iter().map(|name| job(name)).collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let waits = world.accepts(&[after("last", &names), job("other")]).await;
@@ -371,12 +371,12 @@ async fn with_prerequisites(number: usize) -> World {
     let names: Vec<String> = (0..number).map(|n| format!("j{n:04}")).collect();
     let jobs: Vec<Job> = names.iter().map(|name| job(name)).collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     let names: Vec<&str> = names.iter().rev().map(String::as_str).collect();
     world.create(&[after("last", &names)]).await;
     let last: JobId = "last".parse().expect("legal");
-    let started = world.store.start(&last, RETENTION).await.expect("starting");
+    let started = world.store.jobs().start(&last, RETENTION).await.expect("starting");
     assert_eq!(started, RetryOutcome::Moved(JobStatus::WaitingForPrerequisites));
     assert_eq!(world.field("j0000", "dependents"), None);
     world
@@ -408,7 +408,7 @@ async fn failure_or_deletion_before_a_later_step_registers_the_job_fails_it() {
         let world = with_prerequisites(600).await;
         if deleted {
             let first = "j0000".parse().expect("legal");
-            world.store.delete(&first, RETENTION).await.expect("deleting");
+            world.store.jobs().delete(&first, RETENTION).await.expect("deleting");
         } else {
             let first = world.claim(&life, 1).await.attempts.remove(0).id;
             world.finish(&life, &first, failed()).await;
@@ -426,7 +426,7 @@ async fn failure_or_deletion_before_a_later_step_registers_the_job_fails_it() {
 async fn stopped_job_is_not_registered_by_a_later_step() {
     let world = with_prerequisites(600).await;
     let last = "last".parse().expect("legal");
-    world.store.stop(&last, RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&last, RETENTION, None).await.expect("stopping");
     settle(&world).await;
     assert_eq!(world.field("j0000", "dependents"), None);
     assert_eq!(world.status("last"), JobStatus::Error);
@@ -445,7 +445,7 @@ async fn very_many_dependents(world: &World) -> Vec<JobId> {
     let jobs: Vec<Job> = (0..10_000).map(|_| after(JobId::random().as_str(), &["a"])).collect();
     for job in &jobs {
         let one = std::slice::from_ref(job);
-        let submitted = world.store.submit(one, true, RETENTION).await.expect("submitting");
+        let submitted = world.store.jobs().submit(one, true, RETENTION).await.expect("submitting");
         assert_eq!(submitted, [Submitted::Accepted(JobStatus::WaitingForPrerequisites)]);
     }
     jobs.into_iter().map(|job| job.id).collect()
@@ -480,9 +480,9 @@ async fn very_many_dependents_are_settled_though_their_prerequisite_is_deleted_o
         let names = very_many_dependents(&world).await;
         world.finish(&life, &own, failed()).await;
         if deleted {
-            world.store.delete(&own, RETENTION).await.expect("deleting");
+            world.store.jobs().delete(&own, RETENTION).await.expect("deleting");
         } else {
-            world.store.retry(&own).await.expect("running again");
+            world.store.jobs().retry(&own).await.expect("running again");
             world.accepts(&[after("late", &["a"])]).await;
         }
         settle(&world).await;
@@ -500,7 +500,7 @@ async fn very_many_dependents_are_settled_though_their_prerequisite_is_deleted_o
 }
 
 async fn retry(world: &World, name: &str) -> RetryOutcome {
-    let outcome = world.store.retry(&name.parse().expect("legal")).await.expect("retrying");
+    let outcome = world.store.jobs().retry(&name.parse().expect("legal")).await.expect("retrying");
     world.check();
     outcome
 }
@@ -537,7 +537,7 @@ async fn very_many_ended_prerequisites_of_a_retried_job_are_kept_in_several_step
     let names: Vec<String> = (0..1200).map(|n| format!("j{n}")).collect();
     let jobs: Vec<Job> = names.iter().map(|name| job(name)).collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     world.accepts(&[after("last", &names)]).await;
@@ -563,7 +563,7 @@ async fn job_whose_prerequisite_is_gone_is_not_retried() {
     for attempt in world.claim(&life, 2).await.attempts {
         world.finish(&life, &attempt.id, failed()).await;
     }
-    world.store.delete(&own, RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&own, RETENTION).await.expect("deleting");
     assert_eq!(retry(&world, "b").await, RetryOutcome::LostPrerequisite(own));
     assert_eq!(retry(&world, "c").await, RetryOutcome::Moved(JobStatus::Dispatched));
 }
@@ -571,7 +571,7 @@ async fn job_whose_prerequisite_is_gone_is_not_retried() {
 /// Retries a job with its dependents. Returns its outcome, the retried dependents, those that stay.
 async fn resume(world: &World, name: &str) -> (RetryOutcome, Vec<String>, Vec<String>) {
     let id = name.parse().expect("legal");
-    let graph = world.store.retry_with_dependents(&id, &Vec::new()).await.expect("retrying");
+    let graph = world.store.jobs().retry_with_dependents(&id, &Vec::new()).await.expect("retrying");
     world.check();
     let retried = graph.retried.iter().map(|(id, _)| id.to_string()).collect();
     (graph.outcome, retried, graph.stay.iter().map(|(id, _)| id.to_string()).collect())
@@ -591,7 +591,12 @@ async fn failed_part_of_a_graph_is_resumed_and_the_rest_stays() {
             after_any("always", &["a"]),
         ])
         .await;
-    world.store.stop(&"stopped".parse().expect("legal"), RETENTION, None).await.expect("stopping");
+    world
+        .store
+        .jobs()
+        .stop(&"stopped".parse().expect("legal"), RETENTION, None)
+        .await
+        .expect("stopping");
     for (attempt, end) in
         world.claim(&life, 3).await.attempts.iter().zip([failed(), failed(), done()])
     {
@@ -629,18 +634,18 @@ async fn jobs_submitted_after_the_failure_of_their_prerequisite_are_resumed_with
     let a = world.claim(&life, 1).await.attempts.remove(0).id;
     world.finish(&life, &a, failed()).await;
     assert_eq!(world.accepts(&[after("b", &["a"])]).await, [JobStatus::Error]);
-    world.store.submit(&[after("c", &["a"])], false, RETENTION).await.expect("creating");
-    let started = world.store.start(&"c".parse().expect("legal"), RETENTION).await;
+    world.store.jobs().submit(&[after("c", &["a"])], false, RETENTION).await.expect("creating");
+    let started = world.store.jobs().start(&"c".parse().expect("legal"), RETENTION).await;
     assert_eq!(started.expect("starting"), RetryOutcome::Moved(JobStatus::Error));
     let batch = [after("d", &["a"]), after("e", &["d"])];
-    world.store.submit_atomic_batch(&batch, None, RETENTION).await.expect("submitting");
+    world.store.batches().submit(&batch, None, RETENTION).await.expect("submitting");
     let (outcome, retried, stay) = resume(&world, "a").await;
     assert_eq!((outcome, stay), (RetryOutcome::Moved(JobStatus::Dispatched), vec![]));
     assert_eq!(retried, ["b", "c", "d", "e"]);
     // A prerequisite that does not exist stays away.
-    world.store.submit(&[after("f", &["a"])], false, RETENTION).await.expect("creating");
+    world.store.jobs().submit(&[after("f", &["a"])], false, RETENTION).await.expect("creating");
     world.redis.delete(&keys::job("a"));
-    world.store.start(&"f".parse().expect("legal"), RETENTION).await.expect("starting");
+    world.store.jobs().start(&"f".parse().expect("legal"), RETENTION).await.expect("starting");
     assert_eq!(world.status("f"), JobStatus::Error);
     assert_eq!(world.redis.ask::<i64>(&format!("EXISTS {}", keys::job("a"))), 0);
 }

@@ -15,13 +15,14 @@ fn key() -> String {
 }
 
 async fn appear(world: &World, life: &Life, replacing: Option<&str>) -> Appearance {
-    let appeared = world.store.appear(&life.actor, &life.presence(), LEASE, replacing).await;
+    let appeared =
+        world.store.actors().appear(&life.actor, &life.presence(), LEASE, replacing).await;
     appeared.expect("appearing")
 }
 
 async fn beat(world: &World, life: &Life) -> bool {
     let presence = PresenceOf { actor: life.actor.clone(), presence: life.presence() };
-    let renewed = world.store.heartbeat(&life.boot, LEASE, &[presence], &[]).await;
+    let renewed = world.store.actors().heartbeat(&life.boot, LEASE, &[presence], &[]).await;
     renewed.expect("beating") != Renewal::Lost
 }
 
@@ -37,10 +38,10 @@ async fn an_actor_that_appeared_is_present_for_fifteen_seconds() {
     assert_eq!(boot_of_presence(&world), Some(life.boot.clone()));
     let ttl_s = world.redis.ttl(&key());
     assert!((10..=15).contains(&ttl_s), "{ttl_s}");
-    let actors = world.store.actors(None).await.expect("listing");
+    let actors = world.store.actors().list(None).await.expect("listing");
     assert_eq!(actors, [PresenceOf { actor: life.actor.clone(), presence: life.presence() }]);
     let sal = script_type("sal");
-    assert!(world.store.actors(Some(&sal)).await.expect("listing").is_empty());
+    assert!(world.store.actors().list(Some(&sal)).await.expect("listing").is_empty());
 }
 
 #[tokio::test]
@@ -105,9 +106,9 @@ async fn boot_whose_name_was_taken_learns_it_and_leaves_the_name_alone() {
 async fn an_actor_that_disappears_is_gone_at_once() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, None).await;
-    let gone = world.store.disappear(&life.boot, std::slice::from_ref(&life.actor)).await;
+    let gone = world.store.actors().disappear(&life.boot, std::slice::from_ref(&life.actor)).await;
     assert_eq!(gone.expect("disappearing"), 0);
-    assert!(world.store.actors(None).await.expect("listing").is_empty());
+    assert!(world.store.actors().list(None).await.expect("listing").is_empty());
     assert!(world.redis.all("BOOTS").is_empty() && world.redis.all("RUNNING").is_empty());
     assert!(!beat(&world, &life).await);
 }
@@ -118,12 +119,12 @@ async fn a_boot_that_leaves_jobs_behind_keeps_its_lease_for_them() {
     appear(&world, &life, None).await;
     let own = world.started(&life, "a").await;
     let actors = [life.actor.clone()];
-    assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 1);
+    assert_eq!(world.store.actors().disappear(&life.boot, &actors).await.expect("disappearing"), 1);
     assert_eq!(boot_of_presence(&world), None);
     assert!(world.redis.score(&keys().boots(), life.boot.as_str()).is_some());
     let done = Verdict::Finished { output: "".into(), exit_code: None };
     world.finish(&life, &own, done).await;
-    assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 0);
+    assert_eq!(world.store.actors().disappear(&life.boot, &actors).await.expect("disappearing"), 0);
 }
 
 #[tokio::test]
@@ -133,7 +134,7 @@ async fn identity_taken_over_by_another_boot_is_left_alone() {
     let held = one.presence().to_json();
     appear(&world, &two, Some(&held)).await;
     let actors = [one.actor.clone()];
-    world.store.disappear(&one.boot, &actors).await.expect("disappearing");
+    world.store.actors().disappear(&one.boot, &actors).await.expect("disappearing");
     assert_eq!(boot_of_presence(&world), Some(two.boot));
 }
 
@@ -144,7 +145,7 @@ async fn unreadable_foreign_presence_counts_as_held_and_is_not_listed() {
     world.redis.put(&keys().actors(), 1, "osis:default:1");
     world.redis.put(&keys().actors(), 1, "nonsense");
     assert_eq!(appear(&world, &life, None).await, Appearance::Held("nonsense".to_owned()));
-    assert!(world.store.actors(None).await.expect("listing").is_empty());
+    assert!(world.store.actors().list(None).await.expect("listing").is_empty());
 }
 
 #[tokio::test]
@@ -155,10 +156,11 @@ async fn copy_of_a_process_loses_the_lease_by_the_heartbeat_of_the_other() {
         PresenceOf { actor: life.actor.clone(), presence }
     };
     let first = with("a").presence;
-    world.store.appear(&life.actor, &first, LEASE, None).await.expect("appearing");
+    world.store.actors().appear(&life.actor, &first, LEASE, None).await.expect("appearing");
     let beat = async |beat: &str, known: &[&str]| {
         let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-        let renewed = world.store.heartbeat(&life.boot, LEASE, &[with(beat)], &known).await;
+        let renewed =
+            world.store.actors().heartbeat(&life.boot, LEASE, &[with(beat)], &known).await;
         renewed.expect("beating") != Renewal::Lost
     };
     assert!(beat("b", &["a", "b"]).await);
@@ -175,7 +177,7 @@ async fn actor_listens_if_something_takes_its_control_messages_again_and_again()
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let list = keys::control("osis:default:1");
     world.redis.push(&list, &["of before"]);
-    assert!(!world.store.is_listening(&life.actor).await.expect("asking"));
+    assert!(!world.store.actors().is_listening(&life.actor).await.expect("asking"));
     assert_eq!(world.redis.list(&list), ["of before"], "it leaves nothing");
     world.redis.delete(&list);
     // The connection of a dead process takes one.
@@ -185,6 +187,6 @@ async fn actor_listens_if_something_takes_its_control_messages_again_and_again()
     });
     let blocked = || world.redis.ask::<String>("INFO clients").contains("blocked_clients:1");
     wait_until("it waits", blocked);
-    assert!(!world.store.is_listening(&life.actor).await.expect("asking"));
+    assert!(!world.store.actors().is_listening(&life.actor).await.expect("asking"));
     taker.join().expect("a thread").expect("it took a message");
 }

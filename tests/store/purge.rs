@@ -13,7 +13,7 @@ async fn purge_ends_waiting_jobs_like_a_stop_and_releases_dependents() {
     let after = JobBuilder::new("sal", "1").id("after").after("b").build().expect("legal");
     let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
     world.accepts(&[after, urgent]).await;
-    let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    let purged = world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging");
     world.check();
     assert_eq!(purged, 2);
     for name in ["a", "b"] {
@@ -24,7 +24,10 @@ async fn purge_ends_waiting_jobs_like_a_stop_and_releases_dependents() {
     assert_eq!(world.field("after", "error").as_deref(), Some("prerequisite failed: b"));
     assert_eq!(world.status("runs"), JobStatus::Started);
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["urgent"]);
-    assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
+    assert_eq!(
+        world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging"),
+        0
+    );
 }
 
 #[tokio::test]
@@ -32,12 +35,12 @@ async fn a_long_queue_is_purged_in_steps_and_both_spellings_of_normal_priority_a
     let world = World::new();
     let jobs: Vec<Job> = (0..1300).map(|n| job(&format!("j{n}"))).collect();
     for batch in jobs.chunks(1000) {
-        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+        world.store.jobs().submit(batch, true, RETENTION).await.expect("submitting");
     }
     world.redis.set_job("raw", "id raw script 1 status dispatched");
     let other = &keys().work_as_read(&queue("type:osis"))[0];
     world.redis.push(other, &["raw", "nobody", "not:legal"]);
-    let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    let purged = world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging");
     world.check();
     assert_eq!(purged, 1301);
     assert!(world.redis.all("WORK").is_empty());
@@ -50,11 +53,11 @@ async fn jobs_of_foreign_actors_and_ended_jobs_are_not_purged() {
     world.accepts(&[job("a"), job("b")]).await;
     world.redis.set_job("a", "status started");
     world.redis.set_job("b", "status finished output theirs");
-    let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    let purged = world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging");
     assert_eq!(purged, 0);
     assert_eq!(world.indexes_of("a"), [keys::index("started", "osis")]);
     assert_eq!(world.field("b", "output").as_deref(), Some("theirs"));
-    world.store.recover_pops(RETENTION).await.expect("sweeping");
+    world.store.recovery().pops(RETENTION).await.expect("sweeping");
     assert_eq!(world.status("b"), JobStatus::Finished);
 }
 
@@ -62,5 +65,8 @@ async fn jobs_of_foreign_actors_and_ended_jobs_are_not_purged() {
 async fn a_list_of_another_type_is_nothing_to_purge() {
     let world = World::new();
     world.redis.spoil(&keys::work("type:osis"));
-    assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
+    assert_eq!(
+        world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging"),
+        0
+    );
 }

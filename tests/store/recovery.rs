@@ -13,13 +13,19 @@ const CRASH_LIMIT: u32 = 3;
 /// Ends the lease of a boot, as of a process that has died.
 async fn dies(world: &World, life: &Life) {
     let lease = Duration::from_millis(1);
-    world.store.appear(&life.actor, &life.presence(), lease, None).await.expect("appearing");
+    world
+        .store
+        .actors()
+        .appear(&life.actor, &life.presence(), lease, None)
+        .await
+        .expect("appearing");
     world.set_lease(life, 1);
     world.redis.delete(&keys().presence(&life.actor));
 }
 
 async fn recover_boots(world: &World) -> Recovered {
-    let recovered = world.store.recover_boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION).await;
+    let recovered =
+        world.store.recovery().boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION).await;
     world.check();
     recovered.expect("recovering")
 }
@@ -32,7 +38,7 @@ pub(super) async fn recover_pops(world: &World) -> Recovered {
 }
 
 async fn sweep_for_pops(world: &World) -> Recovered {
-    let sweep = async || world.store.recover_pops(RETENTION).await.expect("recovering");
+    let sweep = async || world.store.recovery().pops(RETENTION).await.expect("recovering");
     for _ in 0..2 {
         assert_eq!(
             sweep().await,
@@ -52,8 +58,10 @@ async fn death_for_lack_of_memory_is_named_and_charged_to_no_job_that_is_a_proce
         world.accepts(&["a", "b"].map(job)).await;
         world.claim(&dead, 2).await;
         let (store, boot) = (&world.store, &dead.boot);
-        let found =
-            store.recover_boots(Some((boot, death)), Duration::ZERO, CRASH_LIMIT, RETENTION).await;
+        let found = store
+            .recovery()
+            .boots(Some((boot, death)), Duration::ZERO, CRASH_LIMIT, RETENTION)
+            .await;
         let found = found.expect("recovering");
         assert_eq!((found.put_back, found.given_up), (2, 0));
         let notes: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
@@ -79,7 +87,7 @@ async fn job_whose_actors_are_killed_for_lack_of_memory_again_and_again_ends() {
         while world.status("a") != JobStatus::Error {
             let dead = Life::of("osis-default-1");
             world.claim(&dead, 1).await;
-            let recovering = world.store.recover_boots(
+            let recovering = world.store.recovery().boots(
                 Some((&dead.boot, BootDeath::Memory)),
                 Duration::ZERO,
                 CRASH_LIMIT,
@@ -132,7 +140,12 @@ async fn the_jobs_of_a_dead_boot_go_back_in_front_in_order_with_a_crash_and_no_a
 #[tokio::test]
 async fn a_live_boot_keeps_its_jobs() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    world
+        .store
+        .actors()
+        .appear(&life.actor, &life.presence(), RETENTION, None)
+        .await
+        .expect("appearing");
     world.started(&life, "a").await;
     assert_eq!(recover_boots(&world).await, Recovered::default());
     assert_eq!(world.status("a"), JobStatus::Started);
@@ -160,18 +173,15 @@ async fn one_boot_that_is_known_to_be_gone_is_recovered_at_once() {
     let (world, gone, live) =
         (World::new(), Life::of("osis-default-1"), Life::of("osis-default-2"));
     for life in [&gone, &live] {
-        let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+        let appeared =
+            world.store.actors().appear(&life.actor, &life.presence(), RETENTION, None).await;
         appeared.expect("appearing");
         world.started(life, life.actor.instance.to_string().as_str()).await;
     }
     let recovered = world
         .store
-        .recover_boots(
-            Some((&gone.boot, BootDeath::Unknown)),
-            Duration::ZERO,
-            CRASH_LIMIT,
-            RETENTION,
-        )
+        .recovery()
+        .boots(Some((&gone.boot, BootDeath::Unknown)), Duration::ZERO, CRASH_LIMIT, RETENTION)
         .await;
     world.check();
     assert_eq!(recovered.expect("recovering").put_back, 1);
@@ -242,7 +252,7 @@ async fn start_and_end_by_a_foreign_actor_are_noted() {
     assert!(world.redis.ttl(&keys::job("b")) > 0, "it is kept as long as any job");
     world.redis.set_job("a", "status error error no");
     let second = Duration::from_secs(1);
-    let noticed = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;
+    let noticed = world.store.recovery().foreign(second, second, CRASH_LIMIT, RETENTION).await;
     world.check();
     assert_eq!(noticed.expect("recovering").foreign, 1);
     assert_eq!(world.indexes_of("a"), [keys::index("error", "osis")]);
@@ -257,7 +267,7 @@ async fn a_foreign_job_that_ran_past_its_timeout_goes_back() {
     world.redis.run(&format!("SADD {} osis", keys().types()));
     world.redis.put(&keys::index("started", "osis"), 1, "a");
     let second = Duration::from_secs(1);
-    let found = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;
+    let found = world.store.recovery().foreign(second, second, CRASH_LIMIT, RETENTION).await;
     world.check();
     assert_eq!(found.expect("recovering").put_back, 1);
     assert_eq!(world.work("type:osis"), ["a"]);
@@ -269,7 +279,7 @@ async fn entries_of_removed_jobs_are_orphans() {
     let world = World::new();
     world.create(&[job("a"), job("b")]).await;
     world.redis.delete(&keys::job("a"));
-    let found = world.store.recover_orphans().await.expect("recovering");
+    let found = world.store.recovery().orphans().await.expect("recovering");
     world.check();
     assert_eq!(found.orphans, 1);
     assert_eq!(world.indexes_of("b"), [keys::index("created", "osis")]);
@@ -281,11 +291,12 @@ async fn recovery_of_an_empty_world_finds_nothing() {
     let unknown = BootId::random();
     let found = world
         .store
-        .recover_boots(Some((&unknown, BootDeath::Unknown)), Duration::ZERO, CRASH_LIMIT, RETENTION)
+        .recovery()
+        .boots(Some((&unknown, BootDeath::Unknown)), Duration::ZERO, CRASH_LIMIT, RETENTION)
         .await;
     assert_eq!(found.expect("recovering").put_back, 0);
     assert_eq!(recover_boots(&world).await, Recovered::default());
-    assert_eq!(world.store.recover_orphans().await.expect("recovering").orphans, 0);
+    assert_eq!(world.store.recovery().orphans().await.expect("recovering").orphans, 0);
 }
 
 #[tokio::test]
@@ -302,7 +313,12 @@ async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() 
             has_crashed: true,
         }];
         assert_eq!(
-            world.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back"),
+            world
+                .store
+                .attempts()
+                .requeue(&life.boot, RETENTION, &back)
+                .await
+                .expect("giving back"),
             1
         );
         assert_eq!(world.status("a"), JobStatus::Dispatched);
@@ -316,7 +332,12 @@ async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() 
         assert!(attempts.contains("crashed"), "{attempts}");
         // Made again, as its answer was lost, it charges nothing.
         assert_eq!(
-            world.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back"),
+            world
+                .store
+                .attempts()
+                .requeue(&life.boot, RETENTION, &back)
+                .await
+                .expect("giving back"),
             0
         );
     }
@@ -328,7 +349,7 @@ async fn a_job_that_was_asked_to_stop_ends_when_its_actor_dies_or_gives_it_back(
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     for name in ["dies", "given-back"] {
         let id = world.started(&life, name).await;
-        let told = world.store.stop(&id, RETENTION, None).await.expect("stopping");
+        let told = world.store.jobs().stop(&id, RETENTION, None).await.expect("stopping");
         assert_eq!(told, StopOutcome::Requested);
     }
     let waits = JobBuilder::new("osis", "1").id("x").after("given-back").build();

@@ -64,28 +64,32 @@ async fn finds(store: &Store, verb: &str, name: &str) -> bool {
     let dependent = JobBuilder::new("osis", "1").id(&format!("{name}-after")).caller_id("ann");
     let dependent = dependent.after(name).build().expect("legal");
     match verb {
-        "stop" => store.stop(&job, RETENTION, None).await.expect(verb) != StopOutcome::Missing,
-        "delete" => store.delete(&job, RETENTION).await.expect(verb) != DeleteOutcome::Missing,
+        "stop" => {
+            store.jobs().stop(&job, RETENTION, None).await.expect(verb) != StopOutcome::Missing
+        }
+        "delete" => {
+            store.jobs().delete(&job, RETENTION).await.expect(verb) != DeleteOutcome::Missing
+        }
         "retry" => {
             let none = Corrections::new();
-            let outcome = store.retry_corrected(&job, &none).await.expect(verb);
+            let outcome = store.jobs().retry_corrected(&job, &none).await.expect(verb);
             outcome != RetryOutcome::Missing
         }
         "edit" => {
             let edit = JobEdit { group: Some(None), ..JobEdit::default() };
-            store.edit(&job, &edit).await.expect(verb) != EditOutcome::Missing
+            store.jobs().edit(&job, &edit).await.expect(verb) != EditOutcome::Missing
         }
-        "start" => store.start(&job, RETENTION).await.expect(verb) != RetryOutcome::Missing,
+        "start" => store.jobs().start(&job, RETENTION).await.expect(verb) != RetryOutcome::Missing,
         "tell" => {
-            let told = store.tell(&job, ("go", "{\"data\":null}"), &[]).await.expect(verb);
+            let told = store.jobs().tell(&job, ("go", "{\"data\":null}"), &[]).await.expect(verb);
             told != TellOutcome::Missing
         }
         "wait for" => {
-            let done = store.submit(&[dependent], true, RETENTION).await.expect(verb);
+            let done = store.jobs().submit(&[dependent], true, RETENTION).await.expect(verb);
             done != [Submitted::UnknownPrerequisite(name.to_owned())]
         }
         _ => {
-            let done = store.submit_atomic_batch(&[dependent], None, RETENTION).await.expect(verb);
+            let done = store.batches().submit(&[dependent], None, RETENTION).await.expect(verb);
             done == hero::store::BatchOutcome::Accepted
         }
     }
@@ -100,7 +104,7 @@ async fn script_finds_only_jobs_that_its_caller_may_see_or_change() {
         for (number, owner) in OWNERS.into_iter().enumerate() {
             for (at, (verb, changes)) in VERBS.into_iter().enumerate() {
                 let name = format!("j-{place}-{number}-{at}");
-                let made = world.store.submit(&[of(&name, owner)], false, RETENTION).await;
+                let made = world.store.jobs().submit(&[of(&name, owner)], false, RETENTION).await;
                 made.expect("stored");
                 let before = world
                     .redis
@@ -123,7 +127,7 @@ async fn store_of_a_graph_changes_no_job_that_names_another() {
     let world = World::new();
     let mut member = of("m", OWN);
     member.graph_id = Some(id("g"));
-    world.store.submit(&[member, of("n", OWN)], false, RETENTION).await.expect("stored");
+    world.store.jobs().submit(&[member, of("n", OWN)], false, RETENTION).await.expect("stored");
     let within = world.store.within_graph(&id("g"));
     for verb in ["stop", "retry", "edit", "start", "delete"] {
         assert!(!finds(&within, verb, "n").await, "{verb}");
@@ -154,7 +158,7 @@ async fn store_of_a_graph_changes_no_job_once_the_graph_is_of_another_caller() {
         let (graph, member) = (format!("g{place}"), format!("m{place}"));
         let mut job = of(&member, OWN);
         job.graph_id = Some(id(&graph));
-        world.store.submit(&[job], false, RETENTION).await.expect("stored");
+        world.store.jobs().submit(&[job], false, RETENTION).await.expect("stored");
         let rights = JobRights { caller: Some(caller.clone()), ..JobRights::default() };
         let store = world.store.clone().acting_as(rights.into()).within_graph(&id(&graph));
         world.redis.set_field(&keys::keys().graph(&id(&graph)), "caller", owner);
@@ -179,6 +183,7 @@ async fn correction_of_a_graph_reaches_no_step_but_the_one_that_was_checked() {
     let how = GraphRetry { from: None, changes: [("step".to_owned(), changes)].into() };
     let created = world
         .store
+        .jobs()
         .job(&id("later"))
         .await
         .expect("read")
@@ -199,8 +204,9 @@ async fn pinned_store_changes_no_later_job_with_the_id() {
     let world = World::new();
     for verb in ["stop", "delete", "retry", "edit", "start", "tell"] {
         let (job, key) = (id(verb), crate::support::keys::job(verb));
-        world.store.submit(&[of(verb, OWN)], false, RETENTION).await.expect("stored");
-        let stored = world.store.job(&job).await.expect("read").expect("there").expect("legal");
+        world.store.jobs().submit(&[of(verb, OWN)], false, RETENTION).await.expect("stored");
+        let stored =
+            world.store.jobs().job(&job).await.expect("read").expect("there").expect("legal");
         let created = stored.created_at.expect("a time");
         let pinned = world.store.pinned([(job, created)].into());
         let hash = || world.redis.ask::<Vec<String>>(&format!("HGETALL {key}"));

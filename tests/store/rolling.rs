@@ -65,7 +65,7 @@ async fn claim(world: &World, machine: &Machine) -> Vec<JobId> {
         size_max_bytes: 1 << 20,
         limits: &ClaimLimits::default(),
     };
-    let claimed = world.store.claim(&claim).await.expect("claiming");
+    let claimed = world.store.attempts().claim(&claim).await.expect("claiming");
     claimed.attempts.into_iter().map(|attempt| attempt.id).collect()
 }
 
@@ -77,7 +77,7 @@ async fn run(seed: u64, at_a_time: u32, stop_after: Option<usize>) {
     let window =
         GraphWindow { at_a_time: Some(at_a_time), stop_after: stop, ..GraphWindow::default() };
     let new = new_graph(GraphKind::Batch, window);
-    let submitted = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
+    let submitted = world.store.batches().submit(&jobs, Some(&new), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     let mut machines = machines(&jobs);
     let of_lists: HashMap<String, usize> =
@@ -107,7 +107,8 @@ async fn run(seed: u64, at_a_time: u32, stop_after: Option<usize>) {
             settle(&world).await;
             if world
                 .store
-                .graph(&id("g"))
+                .graphs()
+                .get(&id("g"))
                 .await
                 .expect("reading")
                 .expect("it exists")
@@ -117,7 +118,7 @@ async fn run(seed: u64, at_a_time: u32, stop_after: Option<usize>) {
             {
                 break;
             }
-            world.store.dispatch_due(1000, RETENTION).await.expect("dispatching");
+            world.store.schedule().dispatch_due(1000, RETENTION).await.expect("dispatching");
             tend(&world).await;
             continue;
         };
@@ -139,13 +140,13 @@ async fn run(seed: u64, at_a_time: u32, stop_after: Option<usize>) {
             (matches!(verdict, Verdict::Error { .. }), matches!(verdict, Verdict::Retry { .. }));
         let life = &machines[number].life;
         let end = [world.ending(life, job.clone(), verdict)];
-        let recorded = world.store.finish(&life.boot, RETENTION, &end).await;
+        let recorded = world.store.attempts().finish(&life.boot, RETENTION, &end).await;
         assert_eq!(recorded.expect("recording"), [Recorded::Recorded]);
         failures += usize::from(fails);
         assert!(again || ended.insert(job), "{seed}: it ended twice");
     }
     world.check();
-    let graph = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    let graph = world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists");
     let (counts, all) = (graph.counts, MACHINES as u64);
     assert_eq!(counts.finished + counts.failed, ended.len() as u64, "{seed}");
     assert_eq!(counts.failed, failures as u64, "{seed}");

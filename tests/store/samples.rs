@@ -13,7 +13,7 @@ async fn one_sample_a_minute_is_retained_for_an_hour_and_two_give_the_rates_betw
     let mut kept = 0;
     // A minute may begin meanwhile.
     for _ in 0..5 {
-        kept += u32::from(world.store.keep_sample().await.expect("sampling"));
+        kept += u32::from(world.store.stats().keep_sample().await.expect("sampling"));
     }
     assert!((1..=2).contains(&kept), "{kept}");
     let key = keys::keys().samples();
@@ -33,7 +33,7 @@ async fn one_sample_a_minute_is_retained_for_an_hour_and_two_give_the_rates_betw
         .ended(&life, "c", Verdict::Error { error: "x".to_owned(), exit_code: None, dead: false })
         .await;
     world.accepts(&[job("d")]).await;
-    assert!(world.store.keep_sample().await.expect("sampling"));
+    assert!(world.store.stats().keep_sample().await.expect("sampling"));
     assert_eq!(world.redis.list(&key).len(), 61);
     let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("settings");
     let samples = client.stats().samples().await.expect("reading").samples;

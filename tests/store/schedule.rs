@@ -18,7 +18,7 @@ async fn a_job_for_later_waits_and_one_for_the_past_does_not() {
     let (world, now) = (World::new(), Timestamp::now());
     let jobs = [at("later", now + RETENTION), at("past", now - SignedDuration::from_secs(5))];
     assert_eq!(world.accepts(&jobs).await, [JobStatus::Scheduled, JobStatus::Dispatched]);
-    let found = world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    let found = world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     let (dispatched, next) = (found.jobs, found.next);
     assert_eq!(dispatched, 0);
     assert!(next.is_some_and(|next| next <= RETENTION && next > RETENTION / 2), "{next:?}");
@@ -31,7 +31,7 @@ async fn due_jobs_go_to_their_queues_earliest_first() {
     let later = now + Duration::from_millis(400);
     world.accepts(&[at("b", later), at("a", soon), at("z", now + RETENTION)]).await;
     wait_until("both are due", || Timestamp::now() > later + Duration::from_millis(5));
-    let found = world.store.dispatch_due(10, RETENTION).await.expect("dispatching");
+    let found = world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching");
     let (dispatched, next) = (found.jobs, found.next);
     world.check();
     assert_eq!(dispatched, 2);
@@ -49,11 +49,13 @@ async fn due_jobs_go_in_bounded_steps_and_keep_the_order_of_their_list() {
     wait_until("they are due", || Timestamp::now() > due + Duration::from_millis(5));
     let mut steps = Vec::new();
     for _ in 0..3 {
-        steps.push(world.store.dispatch_due(100, RETENTION).await.expect("dispatching").jobs);
+        steps.push(
+            world.store.schedule().dispatch_due(100, RETENTION).await.expect("dispatching").jobs,
+        );
         world.check();
     }
     assert_eq!(steps, [100, 100, 50]);
-    let found = world.store.dispatch_due(100, RETENTION).await.expect("dispatching");
+    let found = world.store.schedule().dispatch_due(100, RETENTION).await.expect("dispatching");
     assert_eq!((found.jobs, found.next), (0, None));
 }
 
@@ -65,7 +67,7 @@ async fn queue_of_another_type_delays_no_other_scheduled_job() {
     world.accepts(&[sal, at("b", due)]).await;
     world.redis.spoil(&keys::work("type:osis:group:io"));
     wait_until("both are due", || Timestamp::now() > due + Duration::from_millis(5));
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatching goes on");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatching goes on");
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
     // The other one is not lost: it stands where recovery looks for it.
     assert_eq!(world.indexes_of("a"), [keys::ready("type:osis:group:io")]);

@@ -24,11 +24,11 @@ async fn step_back(world: &World) {
     let last = Timestamp::now() + STEP;
     world.redis.set_field(&keys::prefix("MARKS"), "leases", last.as_microsecond());
     let look = async || {
-        let found = world.store.recover_boots(None, Duration::from_secs(9), 3, RETENTION).await;
+        let found = world.store.recovery().boots(None, Duration::from_secs(9), 3, RETENTION).await;
         found.expect("recovering").was_set_back
     };
     assert!(look().await, "the step is noticed");
-    world.store.shorten_waits().await.expect("shortening");
+    world.store.recovery().shorten_waits().await.expect("shortening");
     assert!(!look().await, "once");
     world.check();
 }
@@ -90,7 +90,7 @@ async fn retry_is_counted_from_a_step_back_unless_a_person_named_its_time_since(
         world.finish(&life, &id.parse().expect("legal"), retry).await;
     }
     let edit = JobEdit { run_at: Some(Timestamp::now() + HOUR), ..JobEdit::default() };
-    world.store.edit(&"b".parse().expect("legal"), &edit).await.expect("edited");
+    world.store.jobs().edit(&"b".parse().expect("legal"), &edit).await.expect("edited");
     let fields = ["run_at", "updated_at"];
     let [_, named] = ["a", "b"].map(|id| write_before(&world, id, &fields));
     step_back(&world).await;
@@ -102,7 +102,7 @@ async fn retry_is_counted_from_a_step_back_unless_a_person_named_its_time_since(
 #[tokio::test]
 async fn message_that_gathers_events_is_delivered_after_a_step_back() {
     let world = World::new();
-    let look = world.store.notify_look().await.expect("read");
+    let look = world.store.notifications().look().await.expect("read");
     let every_ms = u64::try_from(HOUR.as_millis()).expect("small");
     let mut plan = MessagePlan::new(look.now_ms + 10 * every_ms, look.states.clone(), 0);
     let event = NotifyEvent { kind: Some(NotifyKind::Failed), ..NotifyEvent::default() };
@@ -110,14 +110,14 @@ async fn message_that_gathers_events_is_delivered_after_a_step_back() {
         let to = "ops".parse().expect("legal");
         plan.tell(&to, NotifyKind::Failed, &event, place, every_ms);
     }
-    assert!(world.store.notify_plan(&look, &plan, &[]).await.expect("planned"));
-    assert!(world.store.notify_take(9, HOUR).await.expect("asked").is_empty());
+    assert!(world.store.notifications().plan(&look, &plan, &[]).await.expect("planned"));
+    assert!(world.store.notifications().take(9, HOUR).await.expect("asked").is_empty());
     step_back(&world).await;
-    assert_eq!(world.store.notify_take(9, HOUR).await.expect("taken").len(), 2);
+    assert_eq!(world.store.notifications().take(9, HOUR).await.expect("taken").len(), 2);
     // Both are on their way now: another step gives them to nobody else.
     let due = keys::keys().notify_due();
     step_back(&world).await;
-    assert!(world.store.notify_take(9, HOUR).await.expect("asked").is_empty());
+    assert!(world.store.notifications().take(9, HOUR).await.expect("asked").is_empty());
     let now = Timestamp::now().as_microsecond();
     let again: i64 = world.redis.ask(&format!("ZSCORE {due} ops-1-0"));
     assert!((now..=now + 601_000_000).contains(&again), "{again}");
@@ -152,7 +152,7 @@ async fn answer_of_a_message_is_taken_again_by_its_lease_after_a_step_back() {
     let far = Timestamp::now() + STEP;
     world.redis.put(&ended, u64::try_from(far.as_microsecond()).expect("positive"), "amqp-1");
     let lease = Duration::from_secs(15);
-    let take = async || world.store.take_amqp_ends("main", 9, lease).await.expect("taken").ids;
+    let take = async || world.store.brokers().take_ends("main", 9, lease).await.expect("taken").ids;
     assert_eq!(take().await.len(), 1);
     assert!(take().await.is_empty());
 }

@@ -48,7 +48,8 @@ async fn a_job_reads_back_as_it_was_submitted() {
         .build()
         .expect("a legal job");
     world.accepts(std::slice::from_ref(&job)).await;
-    let read = world.store.job(&job.id).await.expect("reading").expect("there").expect("legal");
+    let read =
+        world.store.jobs().job(&job.id).await.expect("reading").expect("there").expect("legal");
     let (status, created_at) = (JobStatus::Dispatched, read.created_at);
     let expected = Job { status, created_at, has_fixed_id: true, ..job.clone() };
     assert!(read.created_at.is_some());
@@ -65,7 +66,7 @@ async fn replaced_job_names_the_new_one_to_those_alone_who_may_see_both() {
     };
     let submit = async |new: JobBuilder| {
         let new = new.build().expect("a legal job");
-        world.store.submit(&[new], true, RETENTION).await.expect("redis answers");
+        world.store.jobs().submit(&[new], true, RETENTION).await.expect("redis answers");
     };
     let mut before = "a";
     submit(replacing("a")).await;
@@ -95,7 +96,8 @@ async fn replacing_job_takes_the_place_of_one_that_waits_and_of_no_other() {
         builder.on_duplicate("replace").build().expect("a legal job")
     };
     let submit = async |id: &str| {
-        let answers = world.store.submit(&[job("other"), replacing(id)], true, RETENTION).await;
+        let answers =
+            world.store.jobs().submit(&[job("other"), replacing(id)], true, RETENTION).await;
         answers.expect("redis answers").pop().expect("two answers")
     };
     let dispatched = Submitted::Accepted(JobStatus::Dispatched);
@@ -176,9 +178,9 @@ async fn a_unique_key_is_free_again_after_a_stop_a_delete_and_a_removed_hash() {
     let world = World::new();
     let submit = async |id: &str| world.accepts(&[unique(id, "k")]).await;
     submit("a").await;
-    world.store.stop(&"a".parse().expect("legal"), RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&"a".parse().expect("legal"), RETENTION, None).await.expect("stopping");
     submit("b").await;
-    world.store.delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.store.jobs().delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
     submit("c").await;
     world.redis.delete(&keys::job("c"));
     world.redis.remove(&keys::ready("type:osis"), "c");
@@ -235,7 +237,7 @@ async fn namespaces_of_one_redis_share_nothing() {
     let (hero, qa) = (World::on(redis, "hero"), "qa_hero");
     let other = hero::store::Store::open(&hero.redis.config(qa)).expect("settings");
     hero.accepts(&[job("a")]).await;
-    other.submit(&[job("a"), job("b")], true, RETENTION).await.expect("submitting");
+    other.jobs().submit(&[job("a"), job("b")], true, RETENTION).await.expect("submitting");
     assert_eq!(ids(&hero.claim(&life, 9).await.attempts), ["a"]);
     assert_eq!(hero.redis.list(&other.keys().work(&queue("type:osis"))), ["a", "b"]);
     assert_eq!(hero.redis.all("JOB"), [keys::job("a")]);

@@ -24,7 +24,7 @@ fn popped(world: &World, id: &str, fields: &str) {
 
 /// Looks with a walk through all hashes, which is due.
 async fn look(world: &World) -> FoundUnindexed {
-    let found = world.store.find_unindexed(true, Duration::ZERO, RETENTION).await;
+    let found = world.store.recovery().find_unindexed(true, Duration::ZERO, RETENTION).await;
     found.expect("looking")
 }
 
@@ -83,10 +83,10 @@ async fn job_that_another_waits_for_is_looked_at_without_a_walk() {
     let world = World::new();
     popped(&world, "first", "script_type osis status started");
     let after = JobBuilder::new("osis", "1").id("second").after("first").build().expect("legal");
-    world.store.submit(&[after], true, RETENTION).await.expect("submitting");
+    world.store.jobs().submit(&[after], true, RETENTION).await.expect("submitting");
     assert_eq!(world.redis.members(&noted()), ["first"]);
     world.redis.set_job("first", "status finished output x");
-    let found = world.store.find_unindexed(false, Duration::ZERO, RETENTION).await;
+    let found = world.store.recovery().find_unindexed(false, Duration::ZERO, RETENTION).await;
     assert_eq!(found.expect("looking").recovered.foreign, 1);
     assert_eq!(world.status("second"), JobStatus::Dispatched);
     world.check();
@@ -97,10 +97,10 @@ async fn job_that_a_client_waits_for_is_noted_if_no_index_has_it() {
     let world = World::new();
     let note = async |id: &str| {
         let id: JobId = id.parse().expect("legal");
-        world.store.note_awaited(&id).await.expect("noting");
+        world.store.recovery().note_awaited(&id).await.expect("noting");
     };
     popped(&world, "popped", "script_type osis status dispatched");
-    world.store.submit(&[job("queued")], true, RETENTION).await.expect("submitting");
+    world.store.jobs().submit(&[job("queued")], true, RETENTION).await.expect("submitting");
     for id in ["popped", "queued", "missing"] {
         note(id).await;
     }
@@ -124,7 +124,9 @@ async fn hash_without_a_script_type_is_counted_and_left_alone() {
 async fn supervisors_share_one_walk_and_its_pauses() {
     let world = World::new();
     let hour = Duration::from_hours(1);
-    let step = async || world.store.find_unindexed(true, hour, RETENTION).await.expect("looking");
+    let step = async || {
+        world.store.recovery().find_unindexed(true, hour, RETENTION).await.expect("looking")
+    };
     step().await;
     popped(&world, "late", "script_type osis status started");
     let next = step().await;
@@ -143,7 +145,7 @@ async fn id_that_is_pushed_before_its_hash_runs_once_the_hash_is_there() {
     let adopted = world.adopt(&list()).await;
     assert_eq!((adopted.jobs, adopted.removed), (0, 1));
     assert_eq!(look(&world).await.recovered.put_back, 0, "it has no hash yet");
-    let early = world.store.ids_without_hash().await.expect("reading");
+    let early = world.store.recovery().ids_without_hash().await.expect("reading");
     assert_eq!(early, [(list(), "late".to_owned())]);
     // As the minimal protocol writes it: its queue alone says its type.
     popped(&world, "late", "status dispatched");
@@ -178,7 +180,7 @@ async fn push_soon_after_the_end_is_a_repetition_and_a_later_one_runs_the_job_ag
         world.redis.push(&list(), &["a"]);
         let rules =
             AdoptionRules { retention: RETENTION.into(), requeue_by_push: true, requeue_after };
-        world.store.adopt(&list(), rules).await.expect("adopting")
+        world.store.legacy().adopt(&list(), rules).await.expect("adopting")
     };
     let repeated = push(Duration::from_hours(1)).await;
     assert_eq!((repeated.jobs, repeated.removed), (0, 1));

@@ -18,7 +18,7 @@ const APPROVED: &str = "{\"event\":\"approved\"}";
 async fn tell(world: &World, id: &JobId, event: &str, names: &[&str]) -> TellOutcome {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     let json = json!({ "event": event, "data": null }).to_string();
-    world.store.tell(id, (event, &json), &names).await.expect("told")
+    world.store.jobs().tell(id, (event, &json), &names).await.expect("told")
 }
 
 fn event(world: &World, id: &str) -> Value {
@@ -74,7 +74,7 @@ async fn event_that_comes_first_is_kept_in_bounds_and_found_by_the_wait() {
         (None, json!("approved"))
     );
     assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["a"]);
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatched");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatched");
     assert_eq!(event(&world, "a")["event"], "approved", "no timeout replaces it");
 }
 
@@ -143,7 +143,7 @@ async fn many_children_end_a_wait_after_the_last_of_them() {
     let id = world.started(&life, "a").await;
     let jobs: Vec<_> = (0..CHILDREN).map(|number| job(&format!("c{number}"))).collect();
     for some in jobs.chunks(100) {
-        world.store.submit(some, true, HOUR).await.expect("submitted");
+        world.store.jobs().submit(some, true, HOUR).await.expect("submitted");
     }
     let names: Vec<String> = (0..CHILDREN).map(|number| format!("c{number}")).collect();
     world.redis.set_field(&keys::job("a"), "children", json!(names).to_string());
@@ -157,15 +157,15 @@ async fn many_children_end_a_wait_after_the_last_of_them() {
     for _ in 0..5 {
         end(100).await;
     }
-    while world.store.settle(HOUR).await.expect("settled") {}
+    while world.store.schedule().settle(HOUR).await.expect("settled") {}
     for _ in 0..6 {
         end(100).await;
     }
     end(99).await;
-    while world.store.settle(HOUR).await.expect("settled") {}
+    while world.store.schedule().settle(HOUR).await.expect("settled") {}
     assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"));
     end(1).await;
-    while world.store.settle(HOUR).await.expect("settled") {}
+    while world.store.schedule().settle(HOUR).await.expect("settled") {}
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     let counts = json!({ "finished": CHILDREN, "error": 0, "missing": 0 });
     assert_eq!(event(&world, "a")["children"], counts);
@@ -243,10 +243,10 @@ async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_sweep() {
     let (one, two) = (world.started(&life, "one").await, world.started(&life, "two").await);
     world.finish(&life, &id, waits("{\"jobs\":[\"one\",\"two\"]}", 2 * HOUR)).await;
     make_due(&world.redis, "a");
-    world.store.dispatch_due(10, RETENTION).await.expect("looked");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("looked");
     assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"));
     assert!(world.field("a", "wait").is_some() && event(&world, "a").is_null());
-    let soonest = world.store.dispatch_due(10, RETENTION).await.expect("looked").next;
+    let soonest = world.store.schedule().dispatch_due(10, RETENTION).await.expect("looked").next;
     let soonest = soonest.expect("a next look");
     assert!(soonest <= HOUR && soonest > HOUR / 2, "{soonest:?}");
     for (id, key) in [(&one, "one"), (&two, "two")] {
@@ -256,7 +256,7 @@ async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_sweep() {
     }
     assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"));
     make_due(&world.redis, "a");
-    world.store.dispatch_due(10, RETENTION).await.expect("looked");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("looked");
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "a")["jobs"], json!({ "one": "finished", "two": "finished" }));
     world.check();
@@ -275,7 +275,7 @@ async fn keys_of_a_wrong_type_lose_no_wait() {
     // Nobody would find it in the index: it runs again at once.
     let ends = [life_of(&a)];
     world.redis.spoil(&index);
-    world.store.finish(&life.boot, HOUR, &ends).await.expect("recorded");
+    world.store.attempts().finish(&life.boot, HOUR, &ends).await.expect("recorded");
     assert_eq!(world.field("a", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "a")["timeout"], true);
     world.redis.delete(&index);
@@ -284,7 +284,7 @@ async fn keys_of_a_wrong_type_lose_no_wait() {
     world.redis.spoil(&keys::pending("b"));
     world.finish(&life, &one, Verdict::Finished { output: "1".into(), exit_code: None }).await;
     make_due(&world.redis, "b");
-    world.store.dispatch_due(10, RETENTION).await.expect("looked");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("looked");
     assert_eq!(world.field("b", "status").as_deref(), Some("dispatched"));
     assert_eq!(event(&world, "b")["jobs"], json!({ "one": "finished" }));
     world.check();
@@ -314,7 +314,7 @@ async fn retry_forgets_the_events_and_waits_of_the_run_before() {
     let failed = Verdict::Error { error: "no".into(), exit_code: None, dead: false };
     world.finish(&life, &id, failed).await;
     assert_eq!(event(&world, "a")["event"], "approved", "it tells who approved what failed");
-    world.store.retry(&id).await.expect("retried");
+    world.store.jobs().retry(&id).await.expect("retried");
     for field in ["event", "wait", "waits", "told_events", "wait_ended_at"] {
         assert_eq!(world.field("a", field), None, "{field}");
     }
@@ -325,7 +325,7 @@ async fn time_that_passes_ends_a_wait_with_a_timeout() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     world.finish(&life, &id, waits(APPROVED, Duration::ZERO)).await;
-    world.store.dispatch_due(10, RETENTION).await.expect("dispatched");
+    world.store.schedule().dispatch_due(10, RETENTION).await.expect("dispatched");
     assert_eq!(
         (event(&world, "a")["timeout"].clone(), world.field("a", "wait")),
         (json!(true), None)

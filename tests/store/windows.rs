@@ -42,7 +42,7 @@ pub(super) async fn graph(world: &World, jobs: &[Job], window: GraphWindow) {
 }
 
 async fn submit_graph(world: &World, jobs: &[Job], new: &NewGraph) {
-    let submitted = world.store.submit_atomic_batch(jobs, Some(new), RETENTION).await;
+    let submitted = world.store.batches().submit(jobs, Some(new), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     world.check();
 }
@@ -66,13 +66,21 @@ pub(super) async fn claimed(world: &World, life: &Life) -> Vec<String> {
 }
 
 pub(super) async fn settle(world: &World) {
-    while world.store.settle(RETENTION).await.expect("settling") {}
+    while world.store.schedule().settle(RETENTION).await.expect("settling") {}
     world.check();
 }
 
 pub(super) async fn progress(world: &World) -> String {
     world.check();
-    world.store.graph(&id("g")).await.expect("reading").expect("it exists").counts.to_string()
+    world
+        .store
+        .graphs()
+        .get(&id("g"))
+        .await
+        .expect("reading")
+        .expect("it exists")
+        .counts
+        .to_string()
 }
 
 fn error(world: &World, id: &str) -> Option<String> {
@@ -84,7 +92,7 @@ pub(super) async fn tend(world: &World) {
     for limit in world.redis.members(&keys::limits()) {
         world.redis.put(&keys::limits(), 1, &limit);
     }
-    world.store.tend_limits(100).await.expect("looking after limits");
+    world.store.limits().tend(100).await.expect("looking after limits");
     world.check();
 }
 
@@ -186,7 +194,7 @@ async fn share_of_failures_is_of_all_jobs_and_rounded_up() {
 async fn share_of_a_batch_counts_once_it_has_all_of_its_jobs() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let new = new_graph(GraphKind::Batch, window(None, "50%"));
-    assert!(world.store.open_batch(&new).await.expect("opening"));
+    assert!(world.store.graphs().open(&new).await.expect("opening"));
     world.accepts(&numbered(1)).await;
     world.claim(&life, 9).await;
     world.finish(&life, &id("j0000"), failed()).await;
@@ -195,7 +203,7 @@ async fn share_of_a_batch_counts_once_it_has_all_of_its_jobs() {
     world.finish(&life, &id("j0001"), failed()).await;
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0002"]);
     world.finish(&life, &id("j0002"), failed()).await;
-    world.store.close_batch(&id("g"), RETENTION).await.expect("closing");
+    world.store.graphs().close(&id("g"), RETENTION).await.expect("closing");
     settle(&world).await;
     assert_eq!(progress(&world).await, "0 of 5 done, 3 failed, 2 cancelled");
     assert_eq!(error(&world, "j0004").as_deref(), Some("stopped after 3 failures of batch g"));
@@ -205,7 +213,7 @@ async fn share_of_a_batch_counts_once_it_has_all_of_its_jobs() {
 async fn job_that_is_added_to_a_stopped_batch_is_cancelled() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let new = new_graph(GraphKind::Batch, window(None, "1"));
-    assert!(world.store.open_batch(&new).await.expect("opening"));
+    assert!(world.store.graphs().open(&new).await.expect("opening"));
     world.accepts(&[member("a")]).await;
     world.claim(&life, 9).await;
     world.finish(&life, &id("a"), failed()).await;
@@ -227,7 +235,7 @@ async fn retry_of_a_stopped_graph_counts_failures_from_zero() {
     settle(&world).await;
     assert_eq!(progress(&world).await, "0 of 4 done, 2 failed, 2 cancelled");
     for name in ["a", "b", "c", "d"] {
-        world.store.retry(&id(name)).await.expect("retrying");
+        world.store.jobs().retry(&id(name)).await.expect("retrying");
     }
     assert_eq!(claimed(&world, &life).await, ["a", "b", "c", "d"]);
     world.finish(&life, &id("c"), failed()).await;
@@ -262,7 +270,7 @@ async fn no_more_jobs_of_a_graph_run_at_once_than_its_window() {
     // An attempt that is retried gives its slot to the next.
     world.finish(&life, &id("j0000"), again()).await;
     for _ in 0..4 {
-        world.store.dispatch_due(9, RETENTION).await.expect("dispatching");
+        world.store.schedule().dispatch_due(9, RETENTION).await.expect("dispatching");
         let next = claimed(&world, &life).await;
         assert_eq!(next.len(), 1, "one is free: {next:?}");
         seen.push(next[0].clone());
@@ -311,11 +319,11 @@ async fn held_jobs_of_a_graph_are_stopped_deleted_and_purged() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     graph(&world, &numbered(6), window(Some(1), "")).await;
     assert_eq!(claimed(&world, &life).await, ["j0000"]);
-    world.store.stop(&id("j0001"), RETENTION, None).await.expect("stopping");
-    world.store.delete(&id("j0002"), RETENTION).await.expect("deleting");
+    world.store.jobs().stop(&id("j0001"), RETENTION, None).await.expect("stopping");
+    world.store.jobs().delete(&id("j0002"), RETENTION).await.expect("deleting");
     world.finish(&life, &id("j0000"), done()).await;
     assert_eq!(claimed(&world, &life).await, ["j0003"]);
-    world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    world.store.queues().purge(&queue("type:osis"), RETENTION).await.expect("purging");
     assert_eq!(progress(&world).await, "1 of 6 done, 4 cancelled, 1 waiting");
     assert!(world.redis.all("LIMIT_HELD").is_empty());
 }
@@ -335,7 +343,7 @@ async fn window_is_changed_while_its_graph_runs() {
     graph(&world, &numbered(9), GraphWindow::default()).await;
     assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["j0000", "j0001"]);
     let edit = async |at_a_time, stop_after| {
-        let edited = world.store.edit_graph(&id("g"), window(at_a_time, stop_after)).await;
+        let edited = world.store.graphs().edit(&id("g"), window(at_a_time, stop_after)).await;
         assert!(edited.expect("changing"));
         world.check();
     };
@@ -352,12 +360,12 @@ async fn window_is_changed_while_its_graph_runs() {
     world.finish(&life, &id("j0004"), failed()).await;
     assert_eq!(claimed(&world, &life).await.len(), 1);
     edit(Some(0), "3").await;
-    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    let info = world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!(info.window, window(None, "3"));
     world.finish(&life, &id("j0000"), failed()).await;
     settle(&world).await;
     assert_eq!(progress(&world).await, "1 of 9 done, 3 failed, 3 cancelled, 2 waiting");
-    assert!(!world.store.edit_graph(&id("none"), window(Some(1), "")).await.expect("changing"));
+    assert!(!world.store.graphs().edit(&id("none"), window(Some(1), "")).await.expect("changing"));
 }
 
 #[tokio::test]
@@ -366,7 +374,7 @@ async fn bound_that_is_already_reached_stops_the_graph_at_once() {
     graph(&world, &numbered(3), GraphWindow::default()).await;
     world.claim(&life, 1).await;
     world.finish(&life, &id("j0000"), failed()).await;
-    world.store.edit_graph(&id("g"), window(None, "1")).await.expect("changing");
+    world.store.graphs().edit(&id("g"), window(None, "1")).await.expect("changing");
     assert_eq!(claimed(&world, &life).await, [] as [&str; 0]);
     settle(&world).await;
     assert_eq!(progress(&world).await, "0 of 3 done, 1 failed, 2 cancelled");
@@ -397,13 +405,13 @@ async fn failure_of_a_job_that_may_fail_counts_for_nothing() {
     assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["a", "b"]);
     world.finish(&life, &id("a"), failed()).await;
     assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
-    world.store.retry(&id("a")).await.expect("retrying");
+    world.store.jobs().retry(&id("a")).await.expect("retrying");
     assert_eq!(progress(&world).await, "0 of 3 done, 3 waiting");
     assert_eq!(claimed(&world, &life).await, ["c", "a"]);
     world.finish(&life, &id("a"), failed()).await;
-    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
+    world.store.jobs().stop(&id("b"), RETENTION, None).await.expect("stopping");
     world.finish(&life, &id("c"), done()).await;
     world.finish(&life, &id("b"), failed()).await;
-    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    let info = world.store.graphs().get(&id("g")).await.expect("reading").expect("it exists");
     assert_eq!((info.counts.state(), info.counts.finished), (GraphState::Finished, 3));
 }

@@ -120,7 +120,8 @@ impl World {
     pub(crate) async fn dies(&self, life: &Life, crash_limit: u32) {
         let gone = Some((&life.boot, BootDeath::Unknown));
         self.store
-            .recover_boots(gone, Duration::ZERO, crash_limit, RETENTION)
+            .recovery()
+            .boots(gone, Duration::ZERO, crash_limit, RETENTION)
             .await
             .expect("recovering");
         self.check();
@@ -143,14 +144,14 @@ impl World {
 
     /// Submits jobs and sends them on their way.
     pub(crate) async fn submit(&self, jobs: &[Job]) -> Vec<Submitted> {
-        let submitted = self.store.submit(jobs, true, RETENTION).await.expect("submitting");
+        let submitted = self.store.jobs().submit(jobs, true, RETENTION).await.expect("submitting");
         self.check();
         submitted
     }
 
     /// Stores jobs without sending them on their way.
     pub(crate) async fn create(&self, jobs: &[Job]) -> Vec<Submitted> {
-        let submitted = self.store.submit(jobs, false, RETENTION).await.expect("creating");
+        let submitted = self.store.jobs().submit(jobs, false, RETENTION).await.expect("creating");
         self.check();
         submitted
     }
@@ -208,7 +209,7 @@ impl World {
             requeue_by_push: true,
             requeue_after: Duration::ZERO,
         };
-        self.store.adopt(list, rules).await.expect("adopting")
+        self.store.legacy().adopt(list, rules).await.expect("adopting")
     }
 
     /// One claim, of a boot that should hold a lease.
@@ -247,7 +248,7 @@ impl World {
             size_max_bytes: SIZE_MAX,
             limits: &self.limits,
         };
-        self.store.claim(&claim).await
+        self.store.attempts().claim(&claim).await
     }
 
     /// Gives jobs that a life runs back to their queues.
@@ -260,7 +261,7 @@ impl World {
             has_crashed: false,
         };
         let back: Vec<ReturnedAttempt> = jobs.iter().map(back).collect();
-        self.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back")
+        self.store.attempts().requeue(&life.boot, RETENTION, &back).await.expect("giving back")
     }
 
     /// Claims without a look at the whole world: for tests with very many jobs.
@@ -274,7 +275,8 @@ impl World {
         let done = || Verdict::Finished { output: "".into(), exit_code: None };
         let ending = |id| self.ending(life, id, done());
         let endings: Vec<AttemptEnd> = jobs.into_iter().map(ending).collect();
-        let recorded = self.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
+        let recorded =
+            self.store.attempts().finish(&life.boot, RETENTION, &endings).await.expect("finishing");
         assert!(recorded.iter().all(|recorded| *recorded == Recorded::Recorded));
     }
 
@@ -324,7 +326,8 @@ impl World {
         verdict: Verdict,
     ) -> Recorded {
         let ending = [AttemptEnd { claimed_at, ..self.ending(life, id.clone(), verdict) }];
-        let recorded = self.store.finish(&life.boot, RETENTION, &ending).await.expect("finishing");
+        let recorded =
+            self.store.attempts().finish(&life.boot, RETENTION, &ending).await.expect("finishing");
         self.check();
         recorded.into_iter().next().expect("one answer for one ending")
     }

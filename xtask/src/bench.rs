@@ -226,7 +226,7 @@ impl Bench {
                     Ok(job)
                 };
                 let batch = (first..each.min(first + BULK)).map(job).collect::<Done<Vec<Job>>>()?;
-                for submitted in store.submit(&batch, true, RETENTION).await? {
+                for submitted in store.jobs().submit(&batch, true, RETENTION).await? {
                     if !matches!(submitted, Submitted::Accepted(_)) {
                         return Err(format!("a job is not accepted: {submitted:?}").into());
                     }

@@ -56,7 +56,7 @@ impl Performer {
         let key = self.store.keys().presence(actor);
         let mut link = self.redis.get_connection()?;
         let before: Option<String> = redis::cmd("GET").arg(key).query(&mut link)?;
-        self.store.appear(actor, presence, lease, before.as_deref()).await?;
+        self.store.actors().appear(actor, presence, lease, before.as_deref()).await?;
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Performer {
             size_max_bytes: self.job.script_size_max + (1 << 20),
             limits: &ClaimLimits::default(),
         };
-        Ok(self.store.claim(&claim).await?.attempts)
+        Ok(self.store.attempts().claim(&claim).await?.attempts)
     }
 
     /// Ends attempts with an output.
@@ -100,7 +100,7 @@ impl Performer {
             counts: Vec::new(),
         };
         let ends: Vec<AttemptEnd> = claimed.into_iter().map(end).collect();
-        self.store.finish(&self.boot, self.job.kept(), &ends).await?;
+        self.store.attempts().finish(&self.boot, self.job.kept(), &ends).await?;
         Ok(())
     }
 }

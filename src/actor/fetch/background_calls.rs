@@ -163,18 +163,18 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
     let store = &boot.store;
     match call {
         BackgroundCall::PassOnStop(id) => {
-            let asked = store.stop(id, boot.settings().job.kept(), Some(&boot.id)).await?;
+            let asked = store.jobs().stop(id, boot.settings().job.kept(), Some(&boot.id)).await?;
             if asked == StopOutcome::Own {
                 return Ok(Done::StopIsOwn(id.clone()));
             }
             info!(job_id = %id, outcome = ?asked, "passed on the stop of job {id}");
         }
         BackgroundCall::Pong(reply_to) => {
-            if !store.pong(reply_to, "pong").await? {
+            if !store.actors().pong(reply_to, "pong").await? {
                 warn!(reply_to = %reply_to, "dropped a ping: its reply list is not one of Hero's");
             }
         }
-        BackgroundCall::PassOn(woken) => store.pass_on(woken).await?,
+        BackgroundCall::PassOn(woken) => store.jobs().pass_on(woken).await?,
         BackgroundCall::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
         BackgroundCall::WriteLog(id, claimed_at, lines) => {
             for RefusedLines { reason, .. } in boot.append_logs(&[(id, *claimed_at, lines)]).await?
@@ -184,11 +184,12 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
         }
         BackgroundCall::Keep(keeping) => keeping.keep(boot).await?,
         BackgroundCall::GiveBack(jobs) => {
-            let given_back = store.requeue(&boot.id, boot.settings().job.kept(), jobs).await?;
+            let given_back =
+                store.attempts().requeue(&boot.id, boot.settings().job.kept(), jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
         }
         BackgroundCall::ReadSelectors(read) => {
-            let used = match store.selectors(&read.0, read.1).await {
+            let used = match store.queues().selectors(&read.0, read.1).await {
                 Err(error) if error.is_outage() => return Err(error),
                 // A supervisor names a key of the wrong type.
                 Err(StoreError::Failed { .. }) => None,
@@ -200,7 +201,7 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
             };
             return Ok(Done::Selectors(read.clone(), used));
         }
-        BackgroundCall::Wake(waker) => store.wake(waker).await?,
+        BackgroundCall::Wake(waker) => store.jobs().wake(waker).await?,
     }
     Ok(Done::Finished)
 }
@@ -208,7 +209,8 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
 async fn adopt(boot: &Boot, actor: usize, lists: &[String]) -> Result<Done, StoreError> {
     let (mut has_work, mut look_later) = (false, false);
     for list in lists {
-        let adopted = boot.store.adopt(list, AdoptionRules::from(&boot.settings().job)).await?;
+        let adopted =
+            boot.store.legacy().adopt(list, AdoptionRules::from(&boot.settings().job)).await?;
         has_work |= adopted.jobs + adopted.removed > 0;
         look_later |= adopted.next == AfterAdoption::Later;
     }

@@ -45,14 +45,15 @@ pub(super) async fn submit(
     let (id, claimed_at) = run.attempt();
     let (most, kept) = (settings.job.children_max, settings.job.kept());
     let (attempt, children) = ((&id, claimed_at), (&*jobs, graph.as_ref()));
-    let done = match boot.store.submit_children(&boot.id, attempt, children, most, kept).await {
-        Ok(done) => done,
-        Err(error) if error.is_outage() => return Err(error),
-        Err(error) => {
-            warn!(job_id = %id, "cannot submit children of job {id}: {error}");
-            return Ok(Err(format!("the child cannot be submitted: {error}")));
-        }
-    };
+    let done =
+        match boot.store.jobs().submit_children(&boot.id, attempt, children, most, kept).await {
+            Ok(done) => done,
+            Err(error) if error.is_outage() => return Err(error),
+            Err(error) => {
+                warn!(job_id = %id, "cannot submit children of job {id}: {error}");
+                return Ok(Err(format!("the child cannot be submitted: {error}")));
+            }
+        };
     let (done, number) = done;
     if done == ChildSubmitted::Accepted {
         for job in &jobs {
@@ -118,7 +119,7 @@ async fn with_scripts(
             }
             continue;
         };
-        let found = match Box::pin(boot.process.of.home.published_script(&used)).await {
+        let found = match Box::pin(boot.process.of.home.published_scripts().get(&used)).await {
             Ok(found) => found,
             Err(error) if error.is_outage() => return Err(error),
             Err(error) => {

@@ -126,9 +126,9 @@ impl Claiming {
         if self.is_unsure && !is_recording && !self.is_comparing() && !self.is_claiming() {
             let boot = Arc::clone(&self.boot);
             self.comparison.start(async move {
-                let jobs = boot.store.running(&boot.id, OWNED_MAX).await?;
+                let jobs = boot.store.attempts().running(&boot.id, OWNED_MAX).await?;
                 let server =
-                    if jobs.is_empty() { None } else { boot.store.server_run_id().await? };
+                    if jobs.is_empty() { None } else { boot.store.redis().run_id().await? };
                 Ok(OwnedJobs { jobs, server })
             });
         }
@@ -311,7 +311,7 @@ impl ClaimRound {
         actor: usize,
         claim: &Claim<'_>,
     ) -> Result<(), StoreError> {
-        let claimed = boot.store.claim(claim).await?;
+        let claimed = boot.store.attempts().claim(claim).await?;
         // If this fails, the comparison finds the claimed jobs and gives them back.
         let inputs = inputs::fetch(&boot.store, &boot.settings().job, &claimed.attempts).await?;
         self.answers.push(ActorClaim { actor, wanted: claim.wanted, claimed, inputs });

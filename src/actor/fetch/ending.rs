@@ -92,7 +92,7 @@ impl Fetch {
             warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: {what}");
         }
         if let Some(woken) = self.waiting.stop(&self.boot.store, until).await {
-            match timeout_at(until, self.boot.store.pass_on(&woken)).await {
+            match timeout_at(until, self.boot.store.jobs().pass_on(&woken)).await {
                 Ok(Ok(())) => debug!(key = %woken.list, "passed a wake-up on"),
                 Ok(Err(error)) => warn!(key = %woken.list, "cannot pass a wake-up on: {error}"),
                 Err(_) => {
@@ -115,7 +115,7 @@ impl Fetch {
         ids: &'a [JobId],
         until: Deadline,
     ) -> Vec<(&'a JobId, &'static str)> {
-        let found = timeout_at(until, self.boot.store.summaries(ids.to_vec())).await;
+        let found = timeout_at(until, self.boot.store.jobs().summaries(ids.to_vec())).await;
         let found = found.ok().and_then(Result::ok);
         let what = |place: usize| match found.as_ref().and_then(|found| found.get(place)) {
             Some(Some(_)) => "it runs again elsewhere",

@@ -78,9 +78,9 @@ impl HeldReplies {
 async fn pushed(store: &Store, ids: &[JobId]) -> Result<u64, StoreError> {
     let mut tries = 1;
     loop {
-        match store.confirm(ids).await {
+        match store.acks().confirm(ids).await {
             // The jobs that are gone have no reply to push.
-            Ok(_) => return store.push_replies(ids).await,
+            Ok(_) => return store.jobs().push_replies(ids).await,
             Err(_) if tries < TRIES => tries += 1,
             Err(error) => return Err(error),
         }

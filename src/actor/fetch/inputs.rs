@@ -86,7 +86,7 @@ async fn outputs_of(
     };
     let prerequisites: Vec<AskedInputs> = jobs.iter().map(asked).collect();
     let (found, with_files, gone, names) =
-        store.inputs(&prerequisites, config.inputs_size_max).await?;
+        store.jobs().inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).enumerate().map(|(place, (job, outputs))| {
         let gone = gone.iter().filter(|(of, _)| *of == place).map(|(_, id)| id.clone()).collect();
         let given = outputs.map(|outputs| JobInputs {

@@ -56,7 +56,7 @@ impl Jobs {
     ) -> std::io::Result<(Self, mpsc::Receiver<RunOutcome>)> {
         let (sender, outcomes) = mpsc::channel(OUTCOMES_MAX);
         let slots = |(actor, id): (usize, &ActorId)| {
-            let legacy = boot.store.legacy_lists(id);
+            let legacy = boot.store.legacy().lists(id);
             Slots::new(id.clone(), settings.tasks(actor), boot.store.keys(), legacy)
         };
         let crew = &boot.process.crew;

@@ -319,7 +319,7 @@ async fn record(
     let endings: Vec<AttemptEnd> = batch.iter().map(UnrecordedEnd::ending).collect();
     failpoint::reached(failpoint::BEFORE_FINISH);
     let retention = boot.settings().job.kept();
-    let recorded = boot.store.finish(&boot.id, retention, &endings).await;
+    let recorded = boot.store.attempts().finish(&boot.id, retention, &endings).await;
     failpoint::reached(failpoint::AFTER_FINISH);
     recorded
 }
@@ -328,7 +328,7 @@ async fn record(
 /// says so.
 async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreError> {
     let attempt = (&ended.ending.id, ended.ending.claimed_at);
-    match boot.store.keep_files(&boot.id, attempt, &ended.files).await {
+    match boot.store.files().keep(&boot.id, attempt, &ended.files).await {
         Ok(true) => {
             let names: Vec<&str> = ended.files.keys().map(FileName::as_str).collect();
             let names = serde_json::json!(names).to_string();

@@ -48,7 +48,7 @@ impl RunningRequest {
         asked: &AskedOutput,
     ) -> Result<WorkResult, StoreError> {
         let (job, claimed_at) = (&self.run.job, self.run.claimed_at);
-        match boot.store.asked_output(&boot.id, (job, claimed_at), asked).await {
+        match boot.store.jobs().asked_output(&boot.id, (job, claimed_at), asked).await {
             Ok(found) => Ok(found.into_json(asked).map(Some)),
             Err(error) if error.is_outage() => Err(error),
             Err(error) => Ok(Err(format!("the output cannot be read: {error}"))),
@@ -63,7 +63,8 @@ impl RunningRequest {
     ) -> Result<(), StoreError> {
         let (id, claimed_at) = self.run.attempt();
         let served = served.map(|(call, answer)| (call, answer));
-        let found = match boot.store.next_call(&boot.id, (&id, claimed_at), served).await {
+        let found = match boot.store.sessions().next_call(&boot.id, (&id, claimed_at), served).await
+        {
             Ok(NextCall::None) => Ok(None),
             Ok(NextCall::Call(Some(call))) => Ok(Some(call)),
             Ok(NextCall::Call(None)) => Err("the call cannot be read".to_owned()),
@@ -77,7 +78,7 @@ impl RunningRequest {
 
     async fn keep_state(&self, boot: &Boot, state: &str) -> Result<WorkResult, StoreError> {
         let (id, claimed_at) = self.run.attempt();
-        match boot.store.keep_state(&boot.id, (&id, claimed_at), state).await {
+        match boot.store.attempts().keep_state(&boot.id, (&id, claimed_at), state).await {
             Ok(true) => Ok(Ok(None)),
             Ok(false) => Ok(Err(LOST_LEASE.to_owned())),
             Err(error) if error.is_outage() => Err(error),

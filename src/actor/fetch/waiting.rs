@@ -108,14 +108,16 @@ impl QueueWait {
             }
             let woken = connection.pop(&lists, WAIT).await;
             let broken = match &woken {
-                Err(StoreError::Failed { .. }) => store.not_lists(&lists).await.unwrap_or_default(),
+                Err(StoreError::Failed { .. }) => {
+                    store.jobs().not_lists(&lists).await.unwrap_or_default()
+                }
                 _ => Vec::new(),
             };
             let found = match woken {
                 Ok(Some(woken)) => Ok(Some(WaitFound::Entry(woken))),
                 // Its token may have been lost.
                 Ok(None) if !work.is_empty() => {
-                    store.some_exist(&work).await.map(|is| is.then_some(WaitFound::Work))
+                    store.jobs().some_exist(&work).await.map(|is| is.then_some(WaitFound::Work))
                 }
                 Ok(None) => Ok(None),
                 Err(error) => Err(error),
@@ -179,7 +181,7 @@ impl QueueWait {
         if !self.wait.is_active() {
             return None;
         }
-        timeout_at(until, store.wake(&self.waker)).await.ok()?.ok()?;
+        timeout_at(until, store.jobs().wake(&self.waker)).await.ok()?.ok()?;
         match timeout_at(until, self.wait.next()).await.ok()?.1.ok()? {
             Some(WaitFound::Entry(woken)) => Some(woken),
             Some(WaitFound::Work) | None => None,

@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_secs(1);
 
 /// Answers until the process is to end.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let bell = [shared.store.amqp_bell(&shared.scope)];
+    let bell = [shared.store.brokers().bell(&shared.scope)];
     let mut waiting = shared.store.blocking();
     let mut backoff = Backoff::default();
     loop {
@@ -50,7 +50,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 async fn answer_all(shared: &Arc<Shared>) -> Result<(), StoreError> {
     loop {
-        let taken = shared.store.take_amqp_ends(&shared.scope, PORTION, LEASE).await?;
+        let taken = shared.store.brokers().take_ends(&shared.scope, PORTION, LEASE).await?;
         if taken.ids.is_empty() {
             return Ok(());
         }
@@ -75,13 +75,13 @@ async fn answer(shared: &Arc<Shared>, taken: &TakenEnds) -> Result<(), StoreErro
         let Ok((id, is_done)) = joined else { continue };
         if is_done { done.push(id) } else { again.push(id) }
     }
-    shared.store.amqp_answered(&shared.scope, taken, &done, None).await?;
-    shared.store.amqp_answered(&shared.scope, taken, &again, Some(AGAIN)).await
+    shared.store.brokers().answered(&shared.scope, taken, &done, None).await?;
+    shared.store.brokers().answered(&shared.scope, taken, &again, Some(AGAIN)).await
 }
 
 /// Answers one message. Returns false if it is to be tried again.
 async fn answer_one(shared: &Arc<Shared>, id: &JobId) -> bool {
-    let end = match shared.store.message_end(id).await {
+    let end = match shared.store.brokers().message_end(id).await {
         Ok(Some(end)) => end,
         // The job was deleted, or runs again: its next end comes by itself.
         Ok(None) => return true,

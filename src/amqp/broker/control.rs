@@ -45,7 +45,7 @@ async fn listen(shared: &Shared, backoff: &mut Backoff) -> Result<(), LinkError>
 /// Ends this process if it was told to since it started.
 pub(super) async fn read_orders(shared: &Shared) {
     let node = shared.node.map(Node::as_str);
-    match shared.store.brokers_ended_us(&shared.scope, node).await {
+    match shared.store.brokers().ended_us(&shared.scope, node).await {
         Ok(at) if at > shared.started_us => {
             if !shared.leaving.send_replace(true) {
                 info!("the brokers of {} were told to end", shared.scope);
@@ -101,7 +101,7 @@ pub async fn end_brokers(
     scope: &str,
     node: Option<Node>,
 ) -> Result<(), StoreError> {
-    store.end_brokers(scope, node.map(Node::as_str)).await?;
+    store.brokers().end(scope, node.map(Node::as_str)).await?;
     let properties = Properties { kind: Some(SHUTDOWN.to_owned()), ..Properties::default() };
     let out = Outgoing { exchange: CONTROL, key: "", body: b"{}", properties: &properties };
     if let Err(error) = link.publish(out).await {

@@ -319,7 +319,7 @@ pub(super) async fn note_spooled(shared: &Shared) {
     }
     let host = nix::unistd::gethostname().unwrap_or_default();
     let place = format!("{}@{}", shared.unit, host.to_string_lossy());
-    match shared.store.note_spooled(&shared.scope, &place, number).await {
+    match shared.store.brokers().note_spooled(&shared.scope, &place, number).await {
         Ok(()) => shared.counts.noted.store(number, Ordering::Relaxed),
         Err(error) => debug!("{error}"),
     }

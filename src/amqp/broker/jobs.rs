@@ -173,7 +173,7 @@ impl Shared {
             let known = match waited {
                 // A reply has no exit code, and an output that cannot be read is a failure of the job.
                 Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::Store(_)) => {
-                    self.store.message_end(&job.id).await
+                    self.store.brokers().message_end(&job.id).await
                 }
                 Err(ClientError::Unconfirmed { error, .. }) => Err(error),
                 Err(error) => {

@@ -71,7 +71,7 @@ impl Shared {
         loop {
             let presence = self.presence();
             // A Redis that is read-only answers as well.
-            let probe = self.store.note_broker(&self.scope, &presence);
+            let probe = self.store.brokers().note(&self.scope, &presence);
             match tokio::time::timeout(PATIENCE, probe).await {
                 Ok(Ok(())) => {
                     self.redis_answered();

@@ -195,7 +195,7 @@ impl Shared {
         let mut of = AmqpMessage { attempt: message.attempt, ..message.clone() };
         let next = loop {
             let id = job_id(&self.scope, &of);
-            match self.store.message_job(&id).await? {
+            match self.store.brokers().message_job(&id).await? {
                 Some(job) if of.attempt <= message.attempt + self.settings.amqp.max_retries => {
                     newest = Some((id, job));
                     of.attempt += 1;
@@ -211,10 +211,10 @@ impl Shared {
         let status = found.status;
         let coming =
             |asked| RunState::Coming { job: job.clone(), status: status.clone(), next, asked };
-        let Some(end) = self.store.message_end(&job).await? else {
+        let Some(end) = self.store.brokers().message_end(&job).await? else {
             // Its submission may not have been confirmed, here or in an earlier process.
-            if self.store.confirms_all() {
-                self.store.confirm(std::slice::from_ref(&job)).await?;
+            if self.store.acks().confirms_all() {
+                self.store.acks().confirm(std::slice::from_ref(&job)).await?;
             }
             return Ok(coming(asked));
         };
@@ -236,7 +236,7 @@ impl Shared {
     ) -> Result<Attached, StoreError> {
         let Some(chain) = chain_id(&self.scope, message) else { return Ok(Attached::Yes) };
         let asked = serde_json::to_string(message).unwrap_or_default();
-        self.store.attach_repeat(&self.scope, &chain, job, next, &asked).await
+        self.store.brokers().attach_repeat(&self.scope, &chain, job, next, &asked).await
     }
 
     /// Answers the repeats of a message that has ended. Returns false if that has to be tried again.
@@ -246,7 +246,7 @@ impl Shared {
         answer: &MessageAnswer,
     ) -> bool {
         let Some(chain) = chain_id(&self.scope, message) else { return true };
-        let repeats = match self.store.repeats(&self.scope, &chain).await {
+        let repeats = match self.store.brokers().repeats(&self.scope, &chain).await {
             Ok(repeats) if repeats.is_empty() => return true,
             Ok(repeats) => repeats,
             Err(error) => {
@@ -260,6 +260,6 @@ impl Shared {
                 return false;
             }
         }
-        self.store.drop_repeats(&self.scope, &chain).await.is_ok()
+        self.store.brokers().drop_repeats(&self.scope, &chain).await.is_ok()
     }
 }

@@ -175,7 +175,7 @@ async fn of_redis(
     config: &Config,
 ) -> Result<(Vec<BrokerPresence>, BTreeMap<String, u64>), StoreError> {
     let (store, scope) = (Store::open(&config.redis)?, config.amqp.scope());
-    Ok((store.brokers(&scope).await?, store.spooled(&scope).await?))
+    Ok((store.brokers().list(&scope).await?, store.brokers().spooled(&scope).await?))
 }
 
 pub(in crate::cli) fn broker_lines(brokers: &[BrokerPresence]) -> String {

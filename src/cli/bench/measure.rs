@@ -56,10 +56,10 @@ async fn drain(
     jobs: usize,
     figures: &mut Figures,
 ) -> Result<(), Error> {
-    let empty = store.memory_used_bytes().await.map_err(ClientError::from)?;
+    let empty = store.redis().memory_used_bytes().await.map_err(ClientError::from)?;
     let took = load::enqueue(&stage.client, &JobKind::default(), jobs).await?;
     figures.insert("enqueue_per_s", per_second(jobs, took));
-    let queued = store.memory_used_bytes().await.map_err(ClientError::from)?;
+    let queued = store.redis().memory_used_bytes().await.map_err(ClientError::from)?;
     figures.insert("queued_bytes", per_job(empty, queued, jobs));
     let actor = first_actor(parsed("osis")?)?;
     let before = finished(stage, &actor).await?;
@@ -84,15 +84,15 @@ async fn drain(
         }
         tokio::time::sleep(COUNT_EVERY).await;
     }
-    let drained = store.memory_used_bytes().await.map_err(ClientError::from)?;
+    let drained = store.redis().memory_used_bytes().await.map_err(ClientError::from)?;
     figures.insert("finished_bytes", per_job(empty, drained, jobs));
     Ok(())
 }
 
 async fn floor(store: &Store, figures: &mut Figures) -> Result<(), Error> {
-    let mut pings = store.time_pings(PINGS).await.map_err(ClientError::from)?;
+    let mut pings = store.redis().time_pings(PINGS).await.map_err(ClientError::from)?;
     figures.insert("ping_ms", millis(quantile(&mut pings, 0.5)));
-    let pushes = store.time_pushes(PUSHES).await.map_err(ClientError::from)?;
+    let pushes = store.redis().time_pushes(PUSHES).await.map_err(ClientError::from)?;
     figures.insert("rpush_per_s", per_second(PUSHES, pushes));
     Ok(())
 }

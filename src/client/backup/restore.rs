@@ -76,7 +76,7 @@ pub async fn restore<R: BufRead>(
             counted(here, "shard", "shards")
         )));
     }
-    if client.shards.each(Store::is_empty).await?.contains(&false) {
+    if client.shards.each(|store| store.restore().is_empty()).await?.contains(&false) {
         let namespace = client.store.keys().namespace();
         return Err(BackupError::Rejected(format!(
             "the namespace {namespace} has jobs or objects; choose another with --into NAMESPACE"
@@ -122,7 +122,7 @@ impl RestoreRun<'_> {
             text: &script.script,
             provenance: &provenance,
         };
-        self.client.store.edit_script(&script.name, edit).await?;
+        self.client.store.published_scripts().edit(&script.name, edit).await?;
         Ok(())
     }
 
@@ -139,38 +139,38 @@ impl RestoreRun<'_> {
             BackupLine::Paused(names) => {
                 let Pauses { queues, rules } = Pauses::of_names(&names);
                 let queues: Vec<Queue> = queues.into_iter().collect();
-                self.client.shards.each(|store| store.pause(&queues)).await?;
+                self.client.shards.each(|store| store.queues().pause(&queues)).await?;
                 for rule in &rules {
                     self.client.queues().pause_by_rule(rule).await?;
                 }
             }
-            BackupLine::Cron(cron) => drop(self.client.store.restore_cron(&cron).await?),
+            BackupLine::Cron(cron) => drop(self.client.store.restore().cron(&cron).await?),
             BackupLine::CronAdded(added) => {
                 let store = &self.client.store;
-                store.edit_cron(&added.name, CronEdit::Restore(&added.definition)).await?;
+                store.cron().edit(&added.name, CronEdit::Restore(&added.definition)).await?;
             }
             BackupLine::Script(script) => self.script(&script).await?,
-            BackupLine::Limit(limit) => drop(store.restore_limit(&limit).await?),
+            BackupLine::Limit(limit) => drop(store.restore().limit(&limit).await?),
             BackupLine::Dead(dead) => self.dead(dead).await?,
             BackupLine::Graph(graph) => {
-                if self.client.of(&graph.id)?.restore_graph(&graph).await? {
+                if self.client.of(&graph.id)?.restore().graph(&graph).await? {
                     self.graphs.push(graph.id);
                 }
             }
             // Of a graph whose id was taken meanwhile, nothing.
             BackupLine::GraphJobs(jobs) if self.graphs.last() != Some(&jobs.id) => {}
             BackupLine::GraphJobs(jobs) => {
-                self.client.of(&jobs.id)?.restore_graph_jobs(&jobs).await?;
+                self.client.of(&jobs.id)?.restore().graph_jobs(&jobs).await?;
             }
             BackupLine::Job(job) => self.job(job).await?,
             BackupLine::Log(log) => {
-                self.client.of(&log.id)?.restore_log(&log, self.log_ttl_ms).await?;
+                self.client.of(&log.id)?.restore().log(&log, self.log_ttl_ms).await?;
             }
             BackupLine::Notify(copy) => {
                 // Messages are on the home shard.
                 let home = &self.client.store;
                 let store = if copy.messages.is_empty() { store } else { home };
-                store.restore_notify(&copy).await?;
+                store.restore().notify(&copy).await?;
             }
             BackupLine::Indexes(indexes) => {
                 self.write_objects().await?;
@@ -205,14 +205,14 @@ impl RestoreRun<'_> {
         }
         for (shard, ids) in of_shards {
             let dead = DeadCopy { script_type: script_type.clone(), ids };
-            self.client.shards.at(shard).restore_dead(&dead).await?;
+            self.client.shards.at(shard).restore().dead(&dead).await?;
         }
         Ok(())
     }
 
     async fn job(&mut self, job: JobCopy) -> Result<(), BackupError> {
         let kept = self.client.job.kept();
-        if !self.client.of(&job.id)?.restore_job(&job, self.later_us, kept).await? {
+        if !self.client.of(&job.id)?.restore().job(&job, self.later_us, kept).await? {
             let message = format!("the id of job {} is taken: it was submitted meanwhile", job.id);
             return Err(BackupError::Rejected(message));
         }
@@ -238,11 +238,11 @@ impl RestoreRun<'_> {
         self.waiting.sort_by_key(|job| job.order);
         let kept = self.client.job.kept();
         for graph in self.graphs.drain(..) {
-            self.client.of(&graph)?.close_batch(&graph, kept).await?;
+            self.client.of(&graph)?.graphs().close(&graph, kept).await?;
         }
         for Waiting { id, status, queue, pending, .. } in self.waiting.drain(..) {
             let place =
-                self.client.of(&id)?.restore_place(&id, status, queue.as_ref(), &pending, kept);
+                self.client.of(&id)?.restore().place(&id, status, queue.as_ref(), &pending, kept);
             match place.await? {
                 RetryOutcome::Moved(_) if status == JobStatus::Started => self.restored.again += 1,
                 RetryOutcome::Illegal => self.restored.stay += 1,
@@ -260,7 +260,7 @@ impl RestoreRun<'_> {
         let context: Context = first.context.parse().map_err(crate::client::ClientError::from)?;
         let fields: &[Field] = &of.fields;
         let store = &self.client.store;
-        let taken = store.restore_objects(&context, &of.object_type, fields, &objects).await?;
+        let taken = store.restore().objects(&context, &of.object_type, fields, &objects).await?;
         if let Some(id) = taken {
             let message =
                 format!("the id of {} {id} is taken: it was written meanwhile", of.object_type);

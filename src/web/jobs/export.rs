@@ -30,7 +30,7 @@ struct RestOfList {
 /// before was sent.
 ///
 /// # Errors
-/// [`PageError`] if the first step fails.
+/// [`PageError`](super::PageError) if the first step fails.
 pub(super) async fn whole_csv(visit: Visit, filter: JobsQuery) -> PageResult<Body> {
     let wanted = filter.most(EXPORT_MAX)?.unwrap_or(usize::MAX);
     let now = visit.snapshot().await?.snapshot.at;

@@ -57,7 +57,7 @@ impl Bench {
         submit(&self.client, (BULK, sizes.expressions), new).await?;
         let queues = self.client.queues().list().await?.into_iter().map(|state| state.queue);
         for queue in queues.filter(|queue| queue.target.script_type().as_str() == "fleet") {
-            self.store.purge(&queue, self.config.job.kept()).await?;
+            self.store.queues().purge(&queue, self.config.job.kept()).await?;
         }
         let claimer = self.performer("fleet", sizes.actors + 1).await?;
         for _ in 0..sizes.times {

@@ -86,7 +86,7 @@ impl Bench {
         for number in 0..sizes.actors {
             let (script_type, group) = target(number % sizes.queues);
             let actor: ActorId = format!("{script_type}:{group}:{}", number + 1).parse()?;
-            self.store.appear(&actor, &presence_of(number)?, LEASE, None).await?;
+            self.store.actors().appear(&actor, &presence_of(number)?, LEASE, None).await?;
             // They send no heartbeats.
             redis::cmd("PERSIST").arg(self.store.keys().presence(&actor)).exec(&mut link)?;
         }

@@ -76,7 +76,7 @@ async fn expiry(stage: &mut Stage<'_>, size: usize) -> Done {
         for number in 0..PARTS {
             let queue: Queue = format!("type:purged:group:g{number}").parse()?;
             let left = kept.saturating_sub(began.elapsed()).max(Duration::from_secs(5));
-            on.store.purge(&queue, Retention::from(left)).await?;
+            on.store.queues().purge(&queue, Retention::from(left)).await?;
         }
         Ok(())
     };
@@ -177,7 +177,8 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
         let attempt = claimed.first().ok_or("the last job was not claimed")?;
         let job = attempt.job.as_ref().map_err(ToString::to_string)?;
         let ids: Vec<JobId> = job.spec.waits_for().cloned().collect();
-        let (inputs, ..) = on.store.inputs(&[ids.into()], on.config.job.inputs_size_max).await?;
+        let (inputs, ..) =
+            on.store.jobs().inputs(&[ids.into()], on.config.job.inputs_size_max).await?;
         let number = inputs.first().and_then(|of| of.as_ref().ok()).map_or(0, BTreeMap::len);
         if number == size { Ok(()) } else { Err(format!("{number} inputs of {size}").into()) }
     };

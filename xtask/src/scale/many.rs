@@ -108,7 +108,7 @@ impl IdleActor {
             loop {
                 ticks.tick().await;
                 // The next one tries again.
-                drop(store.heartbeat(&boot, LEASE, &present, &[]).await);
+                drop(store.actors().heartbeat(&boot, LEASE, &present, &[]).await);
             }
         };
         let wait = wait(link, lists, instance - 1, woken.clone());

@@ -22,17 +22,17 @@ pub(super) async fn read(
     let mut files = InputFiles::default();
     let (names, has_stdin) = job.input_files();
     if has_stdin {
-        files.stdin = store.read_stdin(&job.id).await?;
+        files.stdin = store.files().read_stdin(&job.id).await?;
     }
-    let read = store.read_files(&job.id, FileSide::Input, &names).await?;
+    let read = store.files().read(&job.id, FileSide::Input, &names).await?;
     files.own = found(&names, read);
     if files.own.len() < names.len() || files.stdin.is_none() && has_stdin {
         return Ok(Err(InvalidJob::new(INPUT_FILES, "are gone: submit the job again")));
     }
     let mut size = 0;
     for id in leaving {
-        let names = store.output_files(id).await?;
-        let read = found(&names, store.read_files(id, FileSide::Output, &names).await?);
+        let names = store.files().output_files(id).await?;
+        let read = found(&names, store.files().read(id, FileSide::Output, &names).await?);
         if read.len() < names.len() {
             let reason = format!("of prerequisite {id} are gone: run it again");
             return Ok(Err(InvalidJob::new(OUTPUT_FILES, reason)));

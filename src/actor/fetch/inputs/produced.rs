@@ -31,7 +31,7 @@ pub(super) async fn read(
     let Some(graph) = job.graph_id.as_ref().filter(|_| job.extra.contains_key(CALLBACK)) else {
         return Ok(None);
     };
-    let Some(info) = store.graph(graph).await? else { return Ok(None) };
+    let Some(info) = store.graphs().get(graph).await? else { return Ok(None) };
     // The graph that started it is gone, and a later one has its id.
     let began: Option<Timestamp> = info.created_at.parse().ok();
     if job.created_at.is_some_and(|created| began.is_none_or(|began| began > created)) {
@@ -62,7 +62,8 @@ async fn members(store: &Store, graph: &JobId) -> Result<Vec<GraphMember>, Store
     while all.len() < IDS_MAX {
         let after = all.last().map(|member| member.score);
         let page = Store::GRAPHS_PER_PAGE_MAX;
-        let found = store.graph_members(graph, &GraphJobOutcome::WORST_FIRST, after, page).await?;
+        let found =
+            store.graphs().members(graph, &GraphJobOutcome::WORST_FIRST, after, page).await?;
         let is_last = found.len() < page;
         all.extend(found);
         if is_last {
@@ -89,11 +90,11 @@ async fn outputs(
     for chunk in members[..members.len().min(OUTPUTS_MAX)].chunks(OUTPUTS_PER_CALL) {
         // A later job may have the id of one that was deleted.
         let ids = chunk.iter().map(|member| member.id.clone()).collect();
-        let jobs = store.summaries(ids).await?.into_iter().flatten();
+        let jobs = store.jobs().summaries(ids).await?.into_iter().flatten();
         let own: BTreeSet<JobId> = jobs.filter(|job| is_of(job, graph)).map(|job| job.id).collect();
         let chunk: Vec<_> = chunk.iter().filter(|member| own.contains(&member.id)).collect();
         let asked: Vec<_> = chunk.iter().map(|member| vec![member.id.clone()].into()).collect();
-        let (found, ..) = store.inputs(&asked, left).await?;
+        let (found, ..) = store.jobs().inputs(&asked, left).await?;
         for (member, outputs) in chunk.iter().zip(found) {
             // An output that is too large for the rest, or cannot be read, is the end of them.
             let Ok(mut outputs) = outputs else { return Ok(given) };
