@@ -267,7 +267,7 @@ impl Command {
             Self::Check(check) => check.run(global)?,
             Self::Doctor(doctor) => return doctor.run(global),
             Self::ExplainMessage(explain) => explain.run(global)?,
-            Self::Status(status) => return status.run(global),
+            Self::Status(status) => return block_on(status.run(global)),
             Self::Stats(stats) => block_on(stats.run(global))?,
             Self::Top(top) => return block_on(top.run(global)),
             Self::Metrics(metrics) => block_on(metrics.run(global))?,

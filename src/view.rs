@@ -2,6 +2,7 @@
 //! and the metrics only format what stands here.
 
 mod blockers;
+mod check_verdict;
 mod claimed_queues;
 mod equal_answers;
 pub mod health;
@@ -9,8 +10,10 @@ pub(crate) mod job_csv;
 mod minutes;
 pub(crate) mod snapshot;
 mod start;
+mod status_document;
 
 pub use blockers::{blocker_words, limit_title};
+pub use check_verdict::{CheckReason, CheckState, CheckVerdict};
 pub use claimed_queues::{ClaimedQueue, MachineWaits};
 pub use equal_answers::{EqualAnswers, FleetAnswer, answered_error};
 pub use health::{
@@ -19,3 +22,6 @@ pub use health::{
 pub use minutes::Minute;
 pub use snapshot::{ActorCount, LatestJobs, Snapshot, counted};
 pub use start::{has_systemd, start_of};
+pub use status_document::{
+    ActorsOfType, JobsOfType, RedisDocument, ServedQueue, ShardDocument, StatusDocument,
+};

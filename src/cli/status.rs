@@ -1,22 +1,17 @@
 //! `hero status`: everything at one glance, and a check for monitoring.
 
 mod tables;
-mod verdict;
 
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Global;
 use super::amqp::broker_lines;
 use super::doctor::not_running;
-use crate::client::{Client, ClientError, QueueDocument};
 use crate::error::{Error, Exit};
-use crate::store::RedisState;
-use crate::view::{HealthRules, NamespaceHealth, Severity, Snapshot};
-use verdict::CheckVerdict;
+use crate::view::{CheckState, CheckVerdict, StatusDocument};
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
 #[derive(Debug, Args)]
@@ -38,25 +33,22 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        match look(global) {
-            Ok((snapshot, rules)) if self.check => {
-                let verdict = CheckVerdict::of(&snapshot, &rules);
-                checked(global, || document(&snapshot), &verdict)
-            }
-            Ok((snapshot, rules)) => {
-                global.print(
-                    || document(&snapshot),
-                    || {
-                        let tables =
-                            tables::of(&snapshot, wrong(&snapshot, &rules, global), global.look());
-                        format!("{tables}{}", broker_lines(&snapshot.brokers))
-                    },
-                )?;
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let methods = global.methods();
+        let read = async { methods?.typed::<StatusDocument>("system.status", json!({})).await };
+        match read.await {
+            Ok((document, status)) if self.check => print_check(global, document, &status.check),
+            Ok((document, status)) => {
+                let table = || {
+                    let tables = tables::of(&status, wrong(&status, global), global.look());
+                    format!("{tables}{}", broker_lines(&status.brokers))
+                };
+                global.print(|| document, table)?;
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) if self.check && error.exit != Exit::Output => {
-                checked(global, || json!({}), &CheckVerdict::without_redis(&error))
+                let verdict = CheckVerdict::without_answer(&error);
+                print_check(global, json!({ "check": verdict }), &verdict)
             }
             Err(error) => Err(error),
         }
@@ -64,105 +56,25 @@ impl Status {
 }
 
 /// Returns what is wrong, the worst first, and the units of this machine that do not run; empty if all is well.
-fn wrong(snapshot: &Snapshot, rules: &HealthRules, global: &Global) -> String {
-    let health = NamespaceHealth::of(snapshot, rules);
-    let told = health.wrong().map(|problem| {
-        let word = if problem.severity == Severity::Critical { "WRONG" } else { "LOOK" };
-        tables::wrapped(word, &problem.text)
+fn wrong(status: &StatusDocument, global: &Global) -> String {
+    let problems = status.check.reasons.iter().map(|of| {
+        let word = if of.state == CheckState::Critical { "WRONG" } else { "LOOK" };
+        tables::wrapped(word, &of.reason)
     });
-    let units = not_running(global).into_iter().map(|unit| tables::wrapped("UNIT", &unit));
-    let lines: String = told.chain(units).collect();
+    // The units of a daemon elsewhere are not of this machine.
+    let is_here = matches!(global.remote(), Ok(None));
+    let units = if is_here { not_running(global) } else { Vec::new() };
+    let units = units.into_iter().map(|unit| tables::wrapped("UNIT", &unit));
+    let lines: String = problems.chain(units).collect();
     if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n") }
 }
 
-fn look(global: &Global) -> Result<(Snapshot, HealthRules), Error> {
-    let config = global.config()?;
-    let client = global.client()?;
-    let address = config.redis.redacted_url();
-    let read = async {
-        match Snapshot::read(&client, address).await {
-            Ok(snapshot) => Ok(snapshot),
-            Err(error) => Err(named(&client, config.redis.shards, error).await),
-        }
-    };
-    let snapshot = super::block_on(read)?;
-    Ok((snapshot, HealthRules::from(config)))
-}
-
-/// Names the shards that are away in an error, if others are there.
-async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
-    let mut error = Error::from(error);
-    if error.exit != Exit::Unavailable || shards == 1 {
-        return error;
-    }
-    let away = client.system().shards_away().await;
-    if !away.is_empty() && away.len() < usize::from(shards) {
-        let lines: Vec<String> =
-            away.iter().map(|(shard, reason)| format!("shard {shard}: {reason}")).collect();
-        let number = away.len();
-        error.message = format!("{number} of {shards} shards away: {}", lines.join("; "));
-    }
-    error
-}
-
 /// Prints the verdict, and returns its exit code.
-fn checked(
+fn print_check(
     global: &Global,
-    document: impl FnOnce() -> Value,
+    document: Value,
     verdict: &CheckVerdict,
 ) -> Result<ExitCode, Error> {
-    let document = || {
-        let mut document = document();
-        document["check"] = verdict.document();
-        document
-    };
-    global.print(document, || verdict.text())?;
-    Ok(verdict.exit())
-}
-
-/// Returns the document of `--json`, whose members stay: docs/status.md describes it.
-fn document(of: &Snapshot) -> Value {
-    let actors = of.actor_counts.iter();
-    let actors = actors.map(|(name, count)| with(json!(count), "script_type", name));
-    let queues = of.queues.iter();
-    let queues = queues.map(|(of, actors)| with(json!(QueueDocument::from(of)), "actors", actors));
-    let types = of.types.iter().map(|one| with(json!(one), "held", of.held(&one.script_type)));
-    let mut document = json!({
-        "paused": of.pauses.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "redis": redis(&of.address, &of.redis),
-        "supervisors": of.supervisors,
-        "brokers": of.brokers,
-        "actors": actors.collect::<Vec<_>>(),
-        "queues": queues.collect::<Vec<_>>(),
-        "types": types.collect::<Vec<_>>(),
-    });
-    if !of.shards.is_empty() {
-        let shards = of.shards.iter();
-        let shards =
-            shards.map(|of| with(redis(&of.address, &of.redis), "shard", of.shard.number()));
-        document["shards"] = shards.collect();
-    }
-    document
-}
-
-fn with(mut document: Value, name: &str, member: impl Serialize) -> Value {
-    document[name] = json!(member);
-    document
-}
-
-fn redis(address: &str, redis: &RedisState) -> Value {
-    json!({
-        "address": address,
-        "version": redis.version,
-        "role": redis.role,
-        "replicas": redis.replicas,
-        "memory_used_bytes": redis.memory_used_bytes,
-        "memory_max_bytes": redis.memory_max_bytes,
-        "eviction_policy": redis.eviction_policy,
-        "durable": redis.is_durable(),
-        "appends": redis.appends,
-        "fsync": redis.fsync,
-        "save_points": redis.save_points,
-        "dangers": redis.dangers(),
-    })
+    global.print(|| document, || verdict.text())?;
+    Ok(ExitCode::from(verdict.state as u8))
 }

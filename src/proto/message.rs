@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -252,7 +253,7 @@ impl Presence {
 pub const RECOVERING: &str = "recovering jobs of dead actors";
 
 /// The presence of a supervisor, refreshed with every heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SupervisorPresence {
     pub unit: String,
     pub pid: u32,
@@ -279,7 +280,7 @@ pub struct SupervisorPresence {
 }
 
 /// A step of Redis's clock against the time since a supervisor's machine started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockStep {
     /// When it was noticed, by Redis's clock after it: RFC 3339, UTC.
     pub at: String,

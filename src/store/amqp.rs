@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::backoff::micros;
@@ -62,7 +63,7 @@ const GONE_AFTER: Duration = Duration::from_secs(15);
 const KEPT: Duration = Duration::from_hours(24);
 
 /// The state of one process with the role `broker`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct BrokerPresence {
     pub unit: String,
@@ -97,10 +98,8 @@ pub struct BrokerPresence {
     /// When this was noted, in microseconds of Redis's clock.
     pub at_us: i64,
     /// The seconds since then.
-    #[serde(skip_deserializing)]
     pub seen_ago_s: u64,
     /// False if its heartbeat is late.
-    #[serde(skip_deserializing)]
     pub is_alive: bool,
 }
 

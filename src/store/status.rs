@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::Value;
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,8 +20,9 @@ use crate::proto::target::ScriptType;
 const TYPES_PER_PAGE: usize = 500;
 
 /// The jobs of one script type, counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeState {
+    #[schemars(with = "String")]
     pub script_type: ScriptType,
     /// Jobs that wait for prerequisites.
     #[serde(rename = "waiting_for_prerequisites")]
@@ -61,15 +63,21 @@ impl TypeState {
 }
 
 /// The counters of a script type since its first sample of the last hour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastHour {
     pub finished: u64,
     /// Jobs that ended in `error`.
     pub failed: u64,
     pub dead: u64,
     /// The time since that sample: an hour, less for a new type, more if no supervisor was live.
-    #[serde(rename = "since_s", serialize_with = "seconds")]
+    #[serde(rename = "since_s", serialize_with = "seconds", deserialize_with = "duration")]
+    #[schemars(with = "f64")]
     pub since: Duration,
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(from)?;
+    Duration::try_from_secs_f64(seconds).map_err(D::Error::custom)
 }
 
 fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

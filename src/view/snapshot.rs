@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
@@ -70,7 +71,7 @@ pub struct Snapshot {
     pub minutes: Arc<[Minute]>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ActorCount {
     pub live: u64,
     /// The number that is not draining.

@@ -337,6 +337,33 @@ fn exit_codes_over_the_api_are_those_of_this_machine() {
 }
 
 #[test]
+fn status_is_shown_over_the_api_as_on_this_machine() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let api = format!("unix:{}", served.socket.display());
+    served.hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
+    for (words, code) in [(&["status"][..], 0), (&["status", "--check"], 1)] {
+        for before in [&[][..], &["--api", &api]] {
+            let shown = served.hero.run(&[before, words].concat()).code(code);
+            let line = "queue type:osis has 1 job and no live actor";
+            assert!(shown.stdout.contains(line), "{words:?}: {}", shown.stdout);
+        }
+    }
+    let document = |before: &[&str]| -> Value {
+        let shown = served.hero.run(&[before, &["status", "--json"]].concat()).code(0);
+        serde_json::from_str(&shown.stdout).expect("a document")
+    };
+    let (here, there) = (document(&[]), document(&["--api", &api]));
+    for member in ["paused", "actors", "types", "brokers"] {
+        assert_eq!(here[member], there[member], "{member}");
+    }
+    let none = "unix:/nonexistent/hero.sock";
+    let refused = served.hero.run(&["--api", none, "status", "--check"]).code(2);
+    assert!(refused.stdout.starts_with("CRITICAL - "), "{}", refused.stdout);
+    served.hero.run(&["--api", none, "status"]).code(69);
+}
+
+#[test]
 fn jobs_are_shown_over_the_api_as_on_this_machine() {
     let redis = Redis::start();
     let served = Served::on(&redis);

@@ -205,6 +205,7 @@ const TABLE: &[Row] = &[
     Row("stats.get", Thing::None, nothing, "+-+---", "+-+---"),
     Row("system.health", Thing::None, nothing, "+-++++", "+-++++"),
     Row("system.info", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("system.status", Thing::None, nothing, "+-++++", "+-++++"),
     Row("unsubscribe", Thing::None, |_| json!(["1"]), "!!!!!!", "!!!!!!"),
     Row("whoami", Thing::None, nothing, "++++++", "++++++"),
 ];

@@ -21,7 +21,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 const TOKEN_BYTES_MAX: u64 = 4096;
-const COMMANDS: &str = "exec, submit, run-script, job, graph, dead, queue, actor, machine, limit, cron, stats, audit, notify list, hook list";
+const COMMANDS: &str = "exec, submit, run-script, job, graph, dead, queue, actor, machine, limit, cron, status, stats, audit, notify list, hook list";
 
 pub(in crate::cli) struct RemoteApi {
     /// Its address as it was given.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::fmt::Write;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -9,10 +10,11 @@ use super::super::queue::paused;
 use super::super::table::{self, TextTable, without_middle};
 use super::super::terminal_style::TerminalStyle;
 use super::super::time::{age, brief};
+use crate::proto::pauses::PauseRule;
+use crate::proto::queue::Queue;
 use crate::proto::text::counted;
-use crate::store::{LastHour, QueueState, TypeState};
-use crate::view::health::lacks_actor;
-use crate::view::{Snapshot, start_of};
+use crate::store::LastHour;
+use crate::view::{JobsOfType, ServedQueue, StatusDocument, start_of};
 
 /// Queues that are shown; the others are counted.
 const QUEUES_SHOWN: usize = 20;
@@ -21,76 +23,79 @@ const NAME_WIDTH: usize = 16;
 const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text; what is wrong stands after the pauses.
-pub(super) fn of(snapshot: &Snapshot, wrong: String, look: TerminalStyle) -> String {
+pub(super) fn of(status: &StatusDocument, wrong: String, look: TerminalStyle) -> String {
     // The rules that pause queues: nobody should look for another reason why jobs wait.
-    let pauses = paused(&snapshot.pauses);
-    let mut parts = vec![pauses, wrong, redis(snapshot), supervisors(snapshot, look)];
-    parts.push(if snapshot.actor_counts.is_empty() && snapshot.refuses_writes() {
+    let rules: Vec<PauseRule> = status.paused.iter().filter_map(|rule| rule.parse().ok()).collect();
+    let pauses = paused(&rules);
+    let mut parts = vec![pauses, wrong, redis(status), supervisors(status, look)];
+    parts.push(if status.actors.is_empty() && status.refuses_writes {
         "no live actor is known: while redis refuses writes, all look absent\n".to_owned()
-    } else if snapshot.actor_counts.is_empty() {
-        let has_jobs = |(state, _): &&(QueueState, u64)| state.depth > 0;
-        let queue = snapshot.queues.iter().find(has_jobs);
-        let unit = queue.map(|(state, _)| state.queue.target.first_unit());
+    } else if status.actors.is_empty() {
+        let queue = status.queues.iter().find(|of| of.state.depth > 0);
+        let queue = queue.and_then(|of| of.state.queue.parse::<Queue>().ok());
+        let unit = queue.map(|queue| queue.target.first_unit());
         let unit = unit.unwrap_or_else(|| "osis-default-1".to_owned());
         format!("no live actor; start one: {}\n", start_of(&unit))
     } else {
-        actors(snapshot, look)
+        actors(status, look)
     });
-    parts.extend([queues(snapshot, look), types(snapshot, look)]);
+    parts.extend([queues(status, look), types(status, look)]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-fn redis(snapshot: &Snapshot) -> String {
-    let redis = &snapshot.redis;
+fn redis(status: &StatusDocument) -> String {
+    let redis = &status.redis;
+    let state = redis.state();
     let version = redis.version.as_deref().unwrap_or("unknown");
     let role = redis.role.as_deref().unwrap_or("unknown");
     let replicas = counted(redis.replicas, "replica", "replicas");
-    let mut text = format!("redis   {}\n", snapshot.address);
+    let mut text = format!("redis   {}\n", redis.address);
     let _ = writeln!(text, "        version {version}, {role}, {replicas}");
-    let _ = writeln!(text, "memory  {}", redis.memory());
-    let _ = writeln!(text, "keeps   {}", redis.keeps());
-    for danger in redis.dangers() {
-        text.push_str(&wrapped("danger", &danger));
+    let _ = writeln!(text, "memory  {}", state.memory());
+    let _ = writeln!(text, "keeps   {}", state.keeps());
+    for danger in &redis.dangers {
+        text.push_str(&wrapped("danger", danger));
     }
-    text.push_str(&shards(snapshot));
+    text.push_str(&shards(status));
     text
 }
 
 /// One line: the number of shards, and the servers beside the first.
-fn shards(snapshot: &Snapshot) -> String {
-    let number = snapshot.shards.len();
+fn shards(status: &StatusDocument) -> String {
+    let number = status.shards.len();
     if number == 0 {
         return String::new();
     }
-    let servers = snapshot.servers();
+    let servers: Vec<_> = status.shards.iter().filter(|of| of.is_first_of_server).collect();
     let mut text =
         format!("shards  {number}, on {}\n", counted(servers.len() as u64, "server", "servers"));
-    for (shard, redis) in servers.into_iter().filter_map(|(shard, redis)| Some((shard?, redis))) {
+    // The server of the home shard has its lines above.
+    for of in servers.into_iter().filter(|of| of.shard > 0) {
+        let redis = of.redis.state();
         let line = format!("{}, keeps {}", redis.memory(), redis.keeps());
-        text.push_str(&wrapped(&format!("shard {shard}"), &line));
+        text.push_str(&wrapped(&format!("shard {}", of.shard), &line));
     }
     text
 }
 
-fn supervisors(snapshot: &Snapshot, look: TerminalStyle) -> String {
-    if snapshot.supervisors.is_empty() && snapshot.refuses_writes() {
+fn supervisors(status: &StatusDocument, look: TerminalStyle) -> String {
+    if status.supervisors.is_empty() && status.refuses_writes {
         return "supervisors are not known: none can renew its presence while redis refuses writes\n"
             .to_owned();
     }
-    if snapshot.supervisors.is_empty() {
+    if status.supervisors.is_empty() {
         let start = start_of("supervisor");
         return format!(
             "no live supervisor: schedules, retries and recovery wait;\nstart one: {start}\n"
         );
     }
-    let ago = |time: &str| {
-        time.parse::<Timestamp>()
-            .map(|time| age(time.min(snapshot.at), snapshot.at))
-            .unwrap_or_default()
+    let ago = |time: &str| match (time.parse::<Timestamp>(), status.at.parse()) {
+        (Ok(time), Ok(at)) => age(time.min(at), at),
+        _ => String::new(),
     };
     let is_ok = |redis: &str| redis == "ok";
-    let table = TextTable::of(&snapshot.supervisors)
+    let table = TextTable::of(&status.supervisors)
         .column("SUPERVISOR", &|of| fitted(&of.unit, NAME_WIDTH))
         .column("HOST", &|of| fitted(&of.hostname, NAME_WIDTH))
         .column(">PID", &|of| of.pid.to_string())
@@ -98,38 +103,37 @@ fn supervisors(snapshot: &Snapshot, look: TerminalStyle) -> String {
         .column(">SEEN", &|of| ago(&of.last_heartbeat))
         .column("*REDIS", &|of| if is_ok(&of.redis) { "ok" } else { "failing" }.to_owned())
         .column("VERSION", &|of| fitted(&of.version, NAME_WIDTH));
-    let failing = snapshot.supervisors.iter().filter(|of| !is_ok(&of.redis));
+    let failing = status.supervisors.iter().filter(|of| !is_ok(&of.redis));
     failing.fold(table.show(look), |text, of| text + wrapped(&of.unit, &of.redis).as_str())
 }
 
-fn actors(snapshot: &Snapshot, look: TerminalStyle) -> String {
-    let counts: Vec<_> = snapshot.actor_counts.iter().collect();
-    TextTable::of(&counts)
-        .column("ACTORS OF TYPE", &|(of, _)| fitted(of.as_str(), NAME_WIDTH))
-        .column(">LIVE", &|(_, count)| count.live.to_string())
-        .column(">READY", &|(_, count)| count.ready.to_string())
-        .column(">DRAINING", &|(_, count)| count.draining.to_string())
-        .column(">HOLDING", &|(_, count)| count.holding.to_string())
-        .column(">RUNNING", &|(_, count)| count.running.to_string())
-        .column(">TASKS", &|(_, count)| count.tasks.to_string())
+fn actors(status: &StatusDocument, look: TerminalStyle) -> String {
+    TextTable::of(&status.actors)
+        .column("ACTORS OF TYPE", &|of| fitted(&of.script_type, NAME_WIDTH))
+        .column(">LIVE", &|of| of.count.live.to_string())
+        .column(">READY", &|of| of.count.ready.to_string())
+        .column(">DRAINING", &|of| of.count.draining.to_string())
+        .column(">HOLDING", &|of| of.count.holding.to_string())
+        .column(">RUNNING", &|of| of.count.running.to_string())
+        .column(">TASKS", &|of| of.count.tasks.to_string())
         .show(look)
 }
 
-fn queues(snapshot: &Snapshot, look: TerminalStyle) -> String {
-    let mut shown: Vec<&(QueueState, u64)> = snapshot.queues.iter().collect();
+fn queues(status: &StatusDocument, look: TerminalStyle) -> String {
+    let mut shown: Vec<&ServedQueue> = status.queues.iter().collect();
     if shown.is_empty() {
         return String::new();
     }
     // Trouble first: jobs without an actor, then the longest wait.
-    let is_served = |of: &(QueueState, u64)| !lacks_actor(&of.0, of.1);
-    shown.sort_by_key(|of| (is_served(of), Reverse(of.0.oldest_wait)));
+    let is_served = |of: &ServedQueue| of.actors > 0 || of.state.depth == 0 || of.state.paused;
+    shown.sort_by_key(|of| (is_served(of), Reverse(wait(of))));
     let table = TextTable::of(&shown[..shown.len().min(QUEUES_SHOWN)])
-        .column("QUEUE", &|(state, _)| fitted(&state.queue.to_string(), QUEUE_WIDTH))
-        .column(">DEPTH", &|(state, _)| state.depth.to_string())
-        .column(">HELD", &|(state, _)| state.held.to_string())
-        .column(">WAIT", &|(state, _)| state.oldest_wait.map(brief).unwrap_or_default())
-        .column(">ACTORS", &|(_, actors)| actors.to_string())
-        .column("*STATE", &|(state, _)| if state.paused { "paused" } else { "open" }.to_owned());
+        .column("QUEUE", &|of| fitted(&of.state.queue, QUEUE_WIDTH))
+        .column(">DEPTH", &|of| of.state.depth.to_string())
+        .column(">HELD", &|of| of.state.held.to_string())
+        .column(">WAIT", &|of| wait(of).map(brief).unwrap_or_default())
+        .column(">ACTORS", &|of| of.actors.to_string())
+        .column("*STATE", &|of| if of.state.paused { "paused" } else { "open" }.to_owned());
     let more = shown.len().saturating_sub(QUEUES_SHOWN);
     let more = match more {
         0 => String::new(),
@@ -140,19 +144,23 @@ fn queues(snapshot: &Snapshot, look: TerminalStyle) -> String {
     table.show(look) + more.as_str()
 }
 
-fn types(snapshot: &Snapshot, look: TerminalStyle) -> String {
-    if snapshot.types.is_empty() {
+fn wait(of: &ServedQueue) -> Option<Duration> {
+    of.state.oldest_wait_s.and_then(|wait| Duration::try_from_secs_f64(wait).ok())
+}
+
+fn types(status: &StatusDocument, look: TerminalStyle) -> String {
+    if status.types.is_empty() {
         return String::new();
     }
-    let hour = |of: &TypeState, number: fn(&LastHour) -> u64| {
-        of.hour.map(|hour| number(&hour).to_string()).unwrap_or_default()
+    let hour = |of: &JobsOfType, number: fn(&LastHour) -> u64| {
+        of.state.hour.map(|hour| number(&hour).to_string()).unwrap_or_default()
     };
-    TextTable::of(&snapshot.types)
-        .column("JOBS OF TYPE", &|of| fitted(of.script_type.as_str(), NAME_WIDTH))
-        .column(">AFTER", &|of| of.waiting.to_string())
-        .column(">SCHEDULED", &|of| of.scheduled.to_string())
-        .column(">DUE", &|of| of.due.to_string())
-        .column(">HELD", &|of| snapshot.held(&of.script_type).to_string())
+    TextTable::of(&status.types)
+        .column("JOBS OF TYPE", &|of| fitted(of.state.script_type.as_str(), NAME_WIDTH))
+        .column(">AFTER", &|of| of.state.waiting.to_string())
+        .column(">SCHEDULED", &|of| of.state.scheduled.to_string())
+        .column(">DUE", &|of| of.state.due.to_string())
+        .column(">HELD", &|of| of.held.to_string())
         .column(">DONE/H", &|of| hour(of, |hour| hour.finished))
         .column(">FAILED/H", &|of| hour(of, |hour| hour.failed))
         .column(">DEAD/H", &|of| hour(of, |hour| hour.dead))
@@ -173,6 +181,12 @@ pub(super) fn wrapped(first: &str, text: &str) -> String {
 mod tests {
     use super::*;
     use crate::view::snapshot::tests::healthy_snapshot;
+    use crate::view::{HealthRules, Snapshot};
+
+    fn text_of(snapshot: &Snapshot) -> String {
+        let status = StatusDocument::of(snapshot, &HealthRules::default());
+        of(&status, String::new(), TerminalStyle::PLAIN)
+    }
 
     #[test]
     fn state_is_plain_tables() {
@@ -180,7 +194,7 @@ mod tests {
         let mut snapshot = Snapshot { at, ..healthy_snapshot() };
         "0.1.0".clone_into(&mut snapshot.supervisors[0].version);
         assert_eq!(
-            of(&snapshot, String::new(), TerminalStyle::PLAIN),
+            text_of(&snapshot),
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
@@ -203,7 +217,7 @@ mod tests {
     #[test]
     fn pause_by_a_rule_stands_first() {
         let snapshot = Snapshot { pauses: vec!["*".parse().expect("legal")], ..healthy_snapshot() };
-        let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
+        let text = text_of(&snapshot);
         assert!(
             text.starts_with("PAUSED  all queues: hero queue resume --all\n\nredis "),
             "{text}"
@@ -232,7 +246,7 @@ mod tests {
         });
         let first = snapshot.queues[0].clone();
         snapshot.queues.extend(std::iter::repeat_n(first, 30));
-        let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
+        let text = text_of(&snapshot);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -245,7 +259,7 @@ mod tests {
         let mut snapshot = healthy_snapshot();
         snapshot.supervisors.clear();
         snapshot.actor_counts.clear();
-        let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
+        let text = text_of(&snapshot);
         assert!(text.contains(&format!("start one: {}\n", start_of("supervisor"))), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }

@@ -4,10 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::caller::Bounds;
+use super::super::rpc_error::RpcError;
 use super::super::visible_health::visible_snapshot;
 use super::params::Nothing;
 use super::{CallContext, Result, Scope};
-use crate::view::{HealthRules, NamespaceHealth, Snapshot};
+use crate::error::Exit;
+use crate::view::{HealthRules, NamespaceHealth, Snapshot, StatusDocument};
 
 /// The program that answers.
 #[derive(Serialize, JsonSchema)]
@@ -41,6 +43,9 @@ methods! {
     "system.health", Scope::Read => health;
     /// Returns the version, the address of Redis and the script types that the caller may use.
     "system.info", Scope::Read => info;
+    /// Returns the state of the namespace as `hero status` shows it: Redis, supervisors, actors by type, queues and jobs by
+    /// type, and the verdict of `hero status --check`.
+    "system.status", Scope::Read => status;
     /// Returns the caller: its name, scopes and bounds.
     "whoami", None => whoami;
 }
@@ -61,12 +66,41 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info> {
 }
 
 async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth> {
-    let address = context.address.as_ref().to_owned();
-    let mut snapshot = Snapshot::read(&context.client, address).await?;
-    if context.caller.is_bound() {
-        snapshot = visible_snapshot(&snapshot, &context.caller);
-    }
+    let snapshot = snapshot_for(&context).await?;
     Ok(NamespaceHealth::of(&snapshot, &HealthRules::from(&*context.config)))
+}
+
+async fn status(context: CallContext, _: Nothing) -> Result<StatusDocument> {
+    let snapshot = snapshot_for(&context).await?;
+    Ok(StatusDocument::of(&snapshot, &HealthRules::from(&*context.config)))
+}
+
+/// Returns the snapshot that a caller may see.
+async fn snapshot_for(context: &CallContext) -> Result<Snapshot> {
+    let address = context.address.as_ref().to_owned();
+    let snapshot = match Snapshot::read(&context.client, address).await {
+        Ok(snapshot) => snapshot,
+        Err(error) => return Err(naming_shards(context, error.into()).await),
+    };
+    Ok(match context.caller.is_bound() {
+        true => visible_snapshot(&snapshot, &context.caller),
+        false => snapshot,
+    })
+}
+
+/// Names the shards that are away in an error, if others are there.
+async fn naming_shards(context: &CallContext, mut error: RpcError) -> RpcError {
+    let shards = context.config.redis.shards;
+    if error.exit != Some(Exit::Unavailable) || shards == 1 {
+        return error;
+    }
+    let away = context.client.system().shards_away().await;
+    if !away.is_empty() && away.len() < usize::from(shards) {
+        let lines: Vec<String> =
+            away.iter().map(|(shard, reason)| format!("shard {shard}: {reason}")).collect();
+        error.message = format!("{} of {shards} shards away: {}", away.len(), lines.join("; "));
+    }
+    error
 }
 
 async fn whoami(context: CallContext, _: Nothing) -> Result<Who> {

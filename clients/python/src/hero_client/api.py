@@ -70,6 +70,20 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     foreign programs and older versions."""
 
 
+class ActorsOfType(TypedDict):
+    """The live actors of a script type."""
+    script_type: str
+    """The script type."""
+    live: int
+    ready: int
+    """The number that is not draining."""
+    draining: int
+    holding: int
+    """Ready, but they claim no jobs, as their machine is overloaded or full."""
+    running: int
+    tasks: int
+
+
 class AuditList(TypedDict):
     """Changes."""
     records: List[AuditRecord]
@@ -254,6 +268,46 @@ class BatchJob(TypedDict, total=False):
     """The standard input of its script, in Base64."""
 
 
+class _BrokerPresenceRequired(TypedDict):
+    unit: str
+    host: str
+    pid: int
+    dispatchers: int
+    """The dispatchers that it should have, and those that consume."""
+    consuming: int
+    """See `dispatchers`."""
+    in_work: int
+    """The messages that are being served."""
+    messages: Dict[str, Dict[str, int]]
+    """The messages since its start, by routing key and end: `job`, `done`, `retried`, `dead`."""
+    answers: int
+    """Answers that were published, and those that were dropped."""
+    answers_dropped: int
+    """See `answers`."""
+    spooled: int
+    """Log events that wait in its spool."""
+    log_events_lost: int
+    """Log events that are neither published nor kept."""
+    dead_letters: Dict[str, int]
+    """The dead letters in RabbitMQ, by the queue that has them, of the queues that it consumes."""
+    outages: Dict[str, int]
+    """The seconds since RabbitMQ, Redis or MariaDB went away, by name."""
+    at_us: int
+    """When this was noted, in microseconds of Redis's clock."""
+    seen_ago_s: int
+    """The seconds since then."""
+    is_alive: bool
+    """False if its heartbeat is late."""
+
+
+class BrokerPresence(_BrokerPresenceRequired, total=False):
+    """The state of one process with the role `broker`."""
+    node: Optional[str]
+    """The node of the matrix whose brokers it runs."""
+    lost_ago_s: Optional[int]
+    """The seconds since the last of these was lost."""
+
+
 class CallbackJob(TypedDict):
     """The job of a callback."""
     callback: str
@@ -268,6 +322,43 @@ class ChangedPeriodicJob(TypedDict):
     """A periodic job that was added, changed or deleted."""
     name: str
     """Its name."""
+
+
+class _CheckReasonRequired(TypedDict):
+    state: CheckState
+    """The state that it causes."""
+    reason: str
+    """One sentence."""
+
+
+class CheckReason(_CheckReasonRequired, total=False):
+    """A reason for a state other than `ok`: a problem, or why there is nothing to judge."""
+    kind: Optional[str]
+    """The kind of the problem."""
+    subject: Optional[str]
+    """The part of the system that has it."""
+    remedy: Optional[str]
+    """The remedy, a line or more."""
+
+
+class CheckVerdict(TypedDict):
+    """The verdict with its reasons, the worst first."""
+    state: CheckState
+    """The worst state of its reasons."""
+    reasons: List[CheckReason]
+    """Its reasons; none for `ok`."""
+    summary: str
+    """One line for `ok`."""
+    figures: str
+    """The figures of monitoring plugins, with the thresholds of `[check]`."""
+
+
+class ClockStep(TypedDict):
+    """A step of Redis's clock against the time since a supervisor's machine started."""
+    at: str
+    """When it was noticed, by Redis's clock after it: RFC 3339, UTC."""
+    seconds: int
+    """By how much the clock was set forward, in seconds; negative if it was set back."""
 
 
 class _ClonedJobRequired(TypedDict):
@@ -301,6 +392,25 @@ class ConfiguredWebhook(TypedDict):
     """The proof of its sender: `github`, `gitlab`, `stripe`, `slack`, `hmac-sha256` or `path`."""
     uses: str
     """The published script that it submits."""
+
+
+class _CronInForceRequired(TypedDict):
+    changed: List[str]
+    """The files whose periodic jobs have changed since the supervisor read them; at most five."""
+    refused: List[str]
+    """The mistakes that keep periodic jobs out of force; at most five."""
+
+
+class CronInForce(_CronInForceRequired, total=False):
+    """The periodic jobs of files that a supervisor fires."""
+    jobs: Optional[Dict[str, str]]
+    """The digest of each periodic job, by its name; absent if the names are too long for a presence."""
+    unheard: List[str]
+    """The periodic jobs that name a notification which the supervisor's configuration does not have, also jobs in
+    Redis; at most five."""
+    unknown: List[str]
+    """The notifications whose `crons` name periodic jobs that there are not, neither in files nor in Redis; at most
+    five."""
 
 
 class Deleted(TypedDict):
@@ -1185,6 +1295,23 @@ class JobSettings(TypedDict, total=False):
     """The time from its submission until it may start, such as 10m; not beside run_at."""
 
 
+class JobsOfType(TypedDict):
+    """The jobs of a script type, counted."""
+    script_type: str
+    waiting_for_prerequisites: int
+    """Jobs that wait for prerequisites."""
+    scheduled: int
+    due: int
+    """Scheduled jobs whose time has come."""
+    waits: int
+    """Scheduled jobs whose scripts wait."""
+    dead_letters: int
+    last_hour: Optional[LastHour]
+    """The counters of the last hour. `None` until a supervisor has sampled them."""
+    held: int
+    """The jobs that limits hold."""
+
+
 class LastFiringDocument(TypedDict):
     """The last firing of a periodic job."""
     due: str
@@ -1195,6 +1322,16 @@ class LastFiringDocument(TypedDict):
     """The state of the job, batch or graph, if it is still kept; `failed` if it had none."""
     batch_id: Optional[str]
     """Its batch or graph, in place of a job."""
+
+
+class LastHour(TypedDict):
+    """The counters of a script type since its first sample of the last hour."""
+    finished: int
+    failed: int
+    """Jobs that ended in `error`."""
+    dead: int
+    since_s: float
+    """The time since that sample: an hour, less for a new type, more if no supervisor was live."""
 
 
 class _LimitDocumentRequired(TypedDict):
@@ -1887,6 +2024,34 @@ class RanInSession(_RanInSessionRequired, total=False):
     """The value that it reported by `{"output": …}`, such as `hero.output`: a text as it is, any other as JSON."""
 
 
+class RedisDocument(TypedDict):
+    """A server of Redis, as far as its user may read its state."""
+    address: str
+    """Its address, without a password."""
+    version: Optional[str]
+    """Its version."""
+    role: Optional[str]
+    """`master` or `slave`."""
+    replicas: int
+    """The number of its replicas."""
+    memory_used_bytes: int
+    """The memory in use."""
+    memory_max_bytes: int
+    """Its `maxmemory`; 0 for no limit."""
+    eviction_policy: Optional[str]
+    """Its `maxmemory-policy`."""
+    durable: Optional[bool]
+    """True if it keeps every write but those of the last second."""
+    appends: Optional[bool]
+    """True if it appends every write to a file."""
+    fsync: Optional[str]
+    """Its `appendfsync`."""
+    save_points: Optional[str]
+    """Its `save`."""
+    dangers: List[str]
+    """What it can lose or refuse, a sentence each with the remedy."""
+
+
 class Refused(TypedDict):
     """A rejected job of a batch."""
     line: int
@@ -1986,12 +2151,73 @@ class ScriptVersions(TypedDict):
     """The versions that are kept, the newest first."""
 
 
+class _ServedQueueRequired(TypedDict):
+    queue: str
+    """Its name."""
+    script_type: str
+    """The script type of its jobs."""
+    priority: Optional[int]
+    """Its priority: 0 urgent, 1 normal, 2 background."""
+    depth: int
+    """Entries in its list."""
+    held: int
+    """Jobs that a limit holds."""
+    oldest_wait_s: Optional[float]
+    """The wait of the job that was dispatched first and that an actor may claim, in seconds."""
+    held_by: Optional[str]
+    """The limit that holds the first of the held jobs."""
+    type_throughput_per_s: Optional[float]
+    """Jobs of its type that ended per second, when last sampled."""
+    paused: bool
+    """True if it is paused."""
+    actors: int
+    """The ready actors that claim from it."""
+
+
+class ServedQueue(_ServedQueueRequired, total=False):
+    """A queue with the number of ready actors that claim from it."""
+    where: Optional[str]
+    """The expression that its jobs have, of a queue for one."""
+
+
 class SessionList(TypedDict):
     """The sessions."""
     sessions: List[ListedSession]
     """The sessions of the caller that have not ended; of an operator, all within its bounds."""
     complete: bool
     """True if these are all: a search ends after two seconds with what it has found."""
+
+
+class ShardDocument(TypedDict):
+    """A shard with its server."""
+    shard: int
+    """Its number."""
+    is_first_of_server: bool
+    """True if no shard before it is on the same server."""
+    address: str
+    """Its address, without a password."""
+    version: Optional[str]
+    """Its version."""
+    role: Optional[str]
+    """`master` or `slave`."""
+    replicas: int
+    """The number of its replicas."""
+    memory_used_bytes: int
+    """The memory in use."""
+    memory_max_bytes: int
+    """Its `maxmemory`; 0 for no limit."""
+    eviction_policy: Optional[str]
+    """Its `maxmemory-policy`."""
+    durable: Optional[bool]
+    """True if it keeps every write but those of the last second."""
+    appends: Optional[bool]
+    """True if it appends every write to a file."""
+    fsync: Optional[str]
+    """Its `appendfsync`."""
+    save_points: Optional[str]
+    """Its `save`."""
+    dangers: List[str]
+    """What it can lose or refuse, a sentence each with the remedy."""
 
 
 class ShownGraph(TypedDict):
@@ -2024,6 +2250,35 @@ class StartedSession(TypedDict):
 
 
 StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]', 'by': 'Optional[StatsBy]', 'places': 'List[PlaceStatsDocument]', 'searched': 'Optional[int]', 'complete': 'Optional[bool]'}, total=False)
+
+
+class _StatusDocumentRequired(TypedDict):
+    at: str
+    """The time of Redis when it was read: RFC 3339, UTC."""
+    paused: List[str]
+    """The rules that pause queues: `*` for all, `type:T:*`, `type:*:group:G:*`, `type:T:group:G:*`."""
+    redis: RedisDocument
+    """The server of Redis; with several shards, of the home shard."""
+    refuses_writes: bool
+    """True if a server of Redis refuses every write, so that no daemon can renew its presence."""
+    supervisors: List[SupervisorPresence]
+    """The live supervisors."""
+    brokers: List[BrokerPresence]
+    """The brokers of RabbitMQ of the last day; none for a caller with bounds."""
+    actors: List[ActorsOfType]
+    """The script types with live actors."""
+    queues: List[ServedQueue]
+    """The queues that hold jobs, are paused or have an actor."""
+    types: List[JobsOfType]
+    """The script types, with their jobs counted."""
+    check: CheckVerdict
+    """The verdict by the thresholds of `[check]`."""
+
+
+class StatusDocument(_StatusDocumentRequired, total=False):
+    """The state of a namespace."""
+    shards: List[ShardDocument]
+    """All shards, if there are several."""
 
 
 class _SubmittedBatchRequired(TypedDict):
@@ -2069,6 +2324,31 @@ class SubmittedId(TypedDict):
     created: bool
     """False if no job was stored: the id names the job that holds its unique key, or one that was submitted before
     with this id and the same content."""
+
+
+class _SupervisorPresenceRequired(TypedDict):
+    unit: str
+    pid: int
+    hostname: str
+    started_at: str
+    """The start of the supervisor: RFC 3339, UTC."""
+    version: str
+    last_heartbeat: str
+    """The time of this presence: RFC 3339, UTC."""
+    redis: str
+    """`ok`, or the duty that fails and its error; [`RECOVERING`] before others."""
+    types: List[str]
+    """The script types that are configured; empty if an older version wrote it."""
+
+
+class SupervisorPresence(_SupervisorPresenceRequired, total=False):
+    """The presence of a supervisor, refreshed with every heartbeat."""
+    cron: Optional[CronInForce]
+    """The periodic jobs of files that it fires; absent if an older version wrote it."""
+    clock_step: Optional[ClockStep]
+    """The latest step of Redis's clock that it has noticed within the last hour; absent if there was none."""
+    settings: str
+    """The digest of its settings in force; empty if an older version wrote it."""
 
 
 class Switched(TypedDict):
@@ -2195,6 +2475,9 @@ ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
 
 ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
+
+CheckState = Literal['ok', 'warning', 'critical', 'unknown']
+"""The state of a check; its number is the exit code of monitoring plugins."""
 
 Every = Literal['machine', 'actor']
 """The receivers of the copies of a job. machine: Every machine with an actor of the type. actor: Every actor of the
@@ -2709,6 +2992,12 @@ class Methods:
         answer: Info = self._call("system.info", _given({}))
         return answer
 
+    def system_status(self) -> StatusDocument:
+        """Returns the state of the namespace as `hero status` shows it: Redis, supervisors, actors by type, queues
+        and jobs by type, and the verdict of `hero status --check`."""
+        answer: StatusDocument = self._call("system.status", _given({}))
+        return answer
+
 
 class AsyncMethods:
     """The methods of the API for asyncio."""
@@ -3150,6 +3439,12 @@ class AsyncMethods:
     async def system_info(self) -> Info:
         """Returns the version, the address of Redis and the script types that the caller may use."""
         answer: Info = await self._call("system.info", _given({}))
+        return answer
+
+    async def system_status(self) -> StatusDocument:
+        """Returns the state of the namespace as `hero status` shows it: Redis, supervisors, actors by type, queues
+        and jobs by type, and the verdict of `hero status --check`."""
+        answer: StatusDocument = await self._call("system.status", _given({}))
         return answer
 
 

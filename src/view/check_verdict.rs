@@ -2,82 +2,118 @@
 //! `STATE - text | figures`, the figures as `name=value;warning;critical;min;max`.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::{HealthRules, HealthState, NamespaceHealth, Problem, Snapshot};
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
-use crate::view::{HealthRules, HealthState, NamespaceHealth, Problem, Snapshot};
 
-/// The state of a check; `None` if it is not known.
-type CheckState = Option<HealthState>;
+/// The state of a check; its number is the exit code of monitoring plugins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckState {
+    Ok,
+    Warning,
+    Critical,
+    Unknown,
+}
 
-fn word(state: CheckState) -> &'static str {
-    match state {
-        Some(HealthState::Ok) => "OK",
-        Some(HealthState::Warning) => "WARNING",
-        Some(HealthState::Critical) => "CRITICAL",
-        None => "UNKNOWN",
+impl CheckState {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        }
     }
 }
 
-/// A reason for a state other than OK: a problem, or why there is nothing to judge.
-#[derive(Debug, PartialEq, Eq)]
-struct CheckReason {
-    state: CheckState,
-    text: String,
-    problem: Option<Problem>,
+impl From<HealthState> for CheckState {
+    fn from(state: HealthState) -> Self {
+        match state {
+            HealthState::Ok => Self::Ok,
+            HealthState::Warning => Self::Warning,
+            HealthState::Critical => Self::Critical,
+        }
+    }
+}
+
+/// A reason for a state other than `ok`: a problem, or why there is nothing to judge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckReason {
+    /// The state that it causes.
+    pub state: CheckState,
+    /// One sentence.
+    pub reason: String,
+    /// The kind of the problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The part of the system that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The remedy, a line or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl CheckReason {
+    fn of(problem: &Problem) -> Self {
+        Self {
+            state: HealthState::from(problem.severity).into(),
+            reason: problem.text.clone(),
+            kind: json!(problem.kind).as_str().map(str::to_owned),
+            subject: Some(problem.subject.to_string()),
+            remedy: Some(problem.remedy.clone()),
+        }
+    }
 }
 
 /// The verdict with its reasons, the worst first.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct CheckVerdict {
-    state: CheckState,
-    reasons: Vec<CheckReason>,
-    /// One line for an OK.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckVerdict {
+    /// The worst state of its reasons.
+    pub state: CheckState,
+    /// Its reasons; none for `ok`.
+    pub reasons: Vec<CheckReason>,
+    /// One line for `ok`.
     summary: String,
+    /// The figures of monitoring plugins, with the thresholds of `[check]`.
     figures: String,
 }
 
 impl CheckVerdict {
-    pub(super) fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
+    pub fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
         let health = NamespaceHealth::of(snapshot, rules);
-        let reason = |problem: &Problem| CheckReason {
-            state: Some(problem.severity.into()),
-            text: problem.text.clone(),
-            problem: Some(problem.clone()),
-        };
         Self {
-            state: Some(health.state),
-            reasons: health.wrong().map(reason).collect(),
+            state: health.state.into(),
+            reasons: health.wrong().map(CheckReason::of).collect(),
             summary: summary(snapshot),
             figures: figures(snapshot, &rules.check),
         }
     }
 
-    /// The verdict if the state cannot be read: critical if Redis does not answer, or refuses the login.
-    pub(super) fn without_redis(error: &Error) -> Self {
+    /// The verdict if the state cannot be read: critical if Redis or the daemon does not answer, or refuses the login.
+    pub fn without_answer(error: &Error) -> Self {
         let state = match error.exit {
-            Exit::Unavailable | Exit::NotPermitted => Some(HealthState::Critical),
-            _ => None,
+            Exit::Unavailable | Exit::NotPermitted => CheckState::Critical,
+            _ => CheckState::Unknown,
         };
-        let reasons = vec![CheckReason { state, text: error.message.clone(), problem: None }];
+        let reason = error.message.clone();
+        let reasons = vec![CheckReason { state, reason, kind: None, subject: None, remedy: None }];
         Self { state, reasons, summary: String::new(), figures: String::new() }
     }
 
-    /// Returns the exit code of monitoring plugins.
-    pub(super) fn exit(&self) -> ExitCode {
-        ExitCode::from(self.state.map_or(3, |state| state as u8))
-    }
-
     /// The line for monitoring, and a line for every further reason.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         // The figures begin after the first `|`.
         let plain = |text: &str| text.replace('|', "/").replace('\n', "; ");
-        let first = self.reasons.first().map_or(&self.summary, |reason| &reason.text);
-        let mut text = format!("{} - {}", word(self.state), plain(first));
+        let first = self.reasons.first().map_or(&self.summary, |of| &of.reason);
+        let mut text = format!("{} - {}", self.state.word(), plain(first));
         if self.reasons.len() > 1 {
             let _ = write!(text, " (and {} more)", self.reasons.len() - 1);
         }
@@ -86,28 +122,10 @@ impl CheckVerdict {
             text.push_str(&self.figures);
         }
         text.push('\n');
-        for CheckReason { state, text: reason, .. } in self.reasons.iter().skip(1) {
-            let _ = writeln!(text, "{} - {}", word(*state), plain(reason));
+        for CheckReason { state, reason, .. } in self.reasons.iter().skip(1) {
+            let _ = writeln!(text, "{} - {}", state.word(), plain(reason));
         }
         text
-    }
-
-    pub(super) fn document(&self) -> Value {
-        let state = |state: CheckState| word(state).to_lowercase();
-        let reasons: Vec<Value> = self
-            .reasons
-            .iter()
-            .map(|of| {
-                let mut reason = json!({ "state": state(of.state), "reason": of.text });
-                if let Some(Problem { kind, subject, remedy, .. }) = &of.problem {
-                    reason["kind"] = json!(kind);
-                    reason["subject"] = json!(subject);
-                    reason["remedy"] = json!(remedy);
-                }
-                reason
-            })
-            .collect();
-        json!({ "state": state(self.state), "reasons": reasons })
     }
 }
 
@@ -185,7 +203,7 @@ mod tests {
     #[test]
     fn healthy_state_is_one_line_with_its_figures() {
         let verdict = verdict(|_| {});
-        assert_eq!(verdict.state, Some(HealthState::Ok));
+        assert_eq!(verdict.state, CheckState::Ok);
         assert_eq!(
             verdict.text(),
             "OK - supervisors: 1, actors: 2, waiting jobs: 3, held: 0 | supervisors=1;;1:;0 \
@@ -207,10 +225,10 @@ mod tests {
             lines[0].starts_with("CRITICAL - 0 live supervisors (threshold 1) (and 1 more) | ")
         );
         assert_eq!(lines[1..], ["WARNING - queue type:osis has 3 jobs and no live actor"]);
-        let reason = &verdict.document()["reasons"][1];
+        let reason = &verdict.reasons[1];
         assert_eq!(
-            (&reason["state"], &reason["kind"]),
-            (&"warning".into(), &"queue_without_actor".into())
+            (reason.state, reason.kind.as_deref()),
+            (CheckState::Warning, Some("queue_without_actor"))
         );
     }
 
@@ -226,7 +244,7 @@ mod tests {
 
     #[test]
     fn redis_that_does_not_answer_or_refuses_is_critical_and_a_wrong_file_is_unknown() {
-        let verdict = |exit| CheckVerdict::without_redis(&Error::new(exit, "no | answer")).text();
+        let verdict = |exit| CheckVerdict::without_answer(&Error::new(exit, "no | answer")).text();
         assert_eq!(verdict(Exit::Unavailable), "CRITICAL - no / answer\n");
         assert_eq!(verdict(Exit::NotPermitted), "CRITICAL - no / answer\n");
         assert_eq!(verdict(Exit::Config), "UNKNOWN - no / answer\n");
