@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::api::ApiMethods;
 use super::output;
-use crate::config::{Config, Per};
+use crate::config::{Config, Fair, Per};
 use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobId, JobSpec, WAITS_FOR};
 use crate::proto::notification::NotifyName;
@@ -58,14 +58,15 @@ pub(super) fn known(job: &JobSpec, own: &JobId, known: &JobId) -> String {
 fn notes(job: &JobSpec, config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(key) = &job.limit_key {
-        let is_used = config
-            .limits
-            .values()
-            .any(|limit| limit.per == Some(Per::Key) || limit.key.as_ref() == Some(key));
+        let is_used = config.limits.values().any(|limit| {
+            limit.per == Some(Per::Key)
+                || limit.fair == Some(Fair::Key)
+                || limit.key.as_ref() == Some(key)
+        });
         if !is_used {
             notes.push(format!(
                 "no limit of this configuration uses the limit key {key}: `[limit.NAME]` with \
-                 key = \"{key}\" or per = \"key\", on the machines of the actors"
+                 key = \"{key}\", per = \"key\" or fair = \"key\", on the machines of the actors"
             ));
         }
     }

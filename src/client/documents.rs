@@ -91,6 +91,9 @@ pub struct LimitDocument {
     pub value: Option<String>,
     /// The property that it counts by.
     pub per: Option<String>,
+    /// The property of jobs that it shares its slots by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair: Option<String>,
     /// It limits only jobs of this script type.
     #[serde(rename = "type")]
     pub script_type: Option<String>,
@@ -126,6 +129,7 @@ impl LimitDocument {
             name,
             value,
             per: limit.per.map(|per| per.as_str().to_owned()),
+            fair: limit.fair.map(|fair| fair.as_str().to_owned()),
             script_type: limit.script_type.map(|name| name.to_string()),
             group: limit.group.map(|name| name.to_string()),
             caller: limit.caller,

@@ -144,6 +144,7 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
             return table.wrong("rate", message);
         }
     }
+    check_shares(table, limit)?;
     if let Some(script_type) = limit.script_type.as_ref()
         && !config.types.contains_key(script_type)
     {
@@ -151,6 +152,26 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
         return table.wrong("type", message);
     }
     Ok(())
+}
+
+fn check_shares(table: &KeyPath, limit: &LimitConfig) -> Result<(), Fault> {
+    const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1000;
+    if limit.fair.is_some() && limit.running.is_none() {
+        return table.wrong("fair", "needs running, whose slots it shares");
+    }
+    if limit.fair.is_some() && limit.per.is_some() {
+        return table.wrong("fair", "cannot stand beside per: a limit counts separately, or shares its slots");
+    }
+    if limit.fair.is_none() && !limit.weights.is_empty() {
+        return table.wrong("weights", "needs fair, such as \"caller\"");
+    }
+    match limit.weights.iter().find(|(_, weight)| !WEIGHTS.contains(weight)) {
+        Some((name, weight)) => {
+            let message = format!("must be from 1 to 1000, not {weight}");
+            table.then("weights").wrong(name, message)
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
@@ -270,6 +291,23 @@ mod tests {
                 format!("2:11: limit.x.running must be from 1 to 10000, not 0; {none}"),
             ),
             ("rate = \"0/s\"", format!("2:8: limit.x.rate must be from 1 to 10000, not 0; {none}")),
+            (
+                "rate = \"1/s\"\nfair = \"key\"",
+                "3:8: limit.x.fair needs running, whose slots it shares".to_owned(),
+            ),
+            (
+                "running = 1\nper = \"key\"\nfair = \"key\"",
+                "4:8: limit.x.fair cannot stand beside per: a limit counts separately, or shares its slots"
+                    .to_owned(),
+            ),
+            (
+                "running = 1\nweights = { a = 2 }",
+                "3:11: limit.x.weights needs fair, such as \"caller\"".to_owned(),
+            ),
+            (
+                "running = 1\nfair = \"key\"\nweights = { a = 0 }",
+                "4:17: limit.x.weights.a must be from 1 to 1000, not 0".to_owned(),
+            ),
             ("rate = \"5/2d\"", "2:8: limit.x.rate must be from 1ms to 1d, not 2d".to_owned()),
             (
                 "per = \"caller\"",

@@ -82,7 +82,7 @@ pub use job_config::JobConfig;
 pub use job_table::JobTable;
 pub use key_row::{KeyKind, KeyRow, KeyTable};
 pub use keys::KeyConfig;
-pub use limits::{LimitConfig, LimitName, Per, Rate};
+pub use limits::{Fair, LimitConfig, LimitName, Per, Rate};
 pub use log::{LogConfig, LogLevel, LoggedJobs};
 pub use named_scripts::{ScriptFile, ScriptFiles, ScriptHead, read_script_head};
 pub use notify::NotifyConfig;

@@ -1,5 +1,6 @@
 //! `[limit.NAME]`: bounds on concurrent jobs and on starts per time.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -39,6 +40,14 @@ toml_table! {
     ///     per = "caller"
     ///     running = 10
     ///
+    /// Eight at once, each caller in turn, and two of `shop` for each one of another:
+    ///
+    ///     [limit.python]
+    ///     type = "python"
+    ///     running = 8
+    ///     fair = "caller"
+    ///     weights = { shop = 2 }
+    ///
     /// Five starts within ten seconds, of the jobs with all of these properties:
     ///
     ///     [limit.reports]
@@ -57,6 +66,11 @@ toml_table! {
         /// Counts separately by `type`, `group` (of a type), `caller` or `key`. Without it all jobs of the limit are
         /// counted together.
         per: Option<Per> = None => OneOf(&["type", "group", "caller", "key"]);
+        /// Shares the slots of `running` by `caller`, `key`, `context` or `group`: of the jobs that wait for a slot, the next
+        /// one is of whom has had the fewest, by `weights`. Needs `running`, and no `per`.
+        fair: Option<Fair> = None => OneOf(&["caller", "key", "context", "group"]);
+        /// The weights from 1 to 1000 of callers, keys, contexts or groups by their names, `"*"` for all others; 1 without.
+        weights: BTreeMap<String, u32> = BTreeMap::new() => Labels;
         /// Select the jobs of the limit; each narrows the selection. A job without a group counts as one of `default`.
         /// The key is the one that a job names with `--limit-key`.
         script_type named "type": Option<ScriptType> = None => Text;
@@ -74,6 +88,15 @@ words! {
     Group = "group",
     Caller = "caller",
     Key = "key",
+}
+
+words! {
+    #[derive(Deserialize)]
+    Fair;
+    Caller = "caller",
+    Key = "key",
+    Context = "context",
+    Group = "group",
 }
 
 /// A number of starts within a time, written `10/s`, `100/m`, `5/10s`.

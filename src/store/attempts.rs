@@ -80,6 +80,11 @@ type ClaimAnswer = (Vec<ClaimedJob>, Vec<Value>, Vec<BytePair>, u8, u8, i64, Vec
 /// The fifth of these if Redis does not have the limits of the digest: nothing is claimed.
 const UNKNOWN_LIMITS: u8 = 2;
 
+/// The fourth of these if jobs wait in lists that a fair limit is to hold.
+const UNHELD: u8 = 3;
+/// The calls that hold such jobs after one claim.
+const HOLDING_ROUNDS: usize = 20;
+
 impl AttemptStore<'_> {
     /// Claims jobs for an actor in one round trip.
     ///
@@ -95,7 +100,17 @@ impl AttemptStore<'_> {
         } else {
             answer
         };
+        let mut waiting = answer.3 == UNHELD;
         let claimed = self.read_claim(answer, claim.size_max_bytes);
+        // What is left is done by the next claim: these jobs should start.
+        for _ in 0..HOLDING_ROUNDS {
+            if !waiting {
+                break;
+            }
+            let none = Claim { wanted: 0, ahead: 0, ..*claim };
+            let held = self.run_claim(&none, &limits.wide, &limits.digest).await;
+            waiting = held.is_ok_and(|answer| answer.3 == UNHELD);
+        }
         let claimed = claimed.ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
         self.store.skips.note(claimed.skipped, &claimed.skipped_some);
         // A Redis that rejects every write has let the script take nothing from any list.

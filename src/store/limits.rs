@@ -12,7 +12,7 @@ use super::backoff::from_now;
 use super::newest::BoundedIndex;
 use super::text::{StoredText, read};
 use super::{LimitStore, Result};
-use crate::config::{LimitConfig, LimitName, Per};
+use crate::config::{Fair, LimitConfig, LimitName, Per};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
 use crate::proto::text::hexadecimal;
@@ -100,8 +100,12 @@ impl ClaimLimits {
     }
 }
 
-/// Returns the field of the hash that has a limit; `None` if it may select jobs of any caller and key.
+/// Returns the field of the hash that has a limit; `None` if it may select jobs of any caller and key, and if it is fair:
+/// a claim knows from the limits that it carries whether jobs wait for their share.
 fn selected_by(limit: &LimitConfig) -> Option<String> {
+    if limit.fair.is_some() {
+        return None;
+    }
     let caller = limit.caller.as_ref().map(|caller| format!("caller {caller}"));
     caller.or_else(|| limit.key.as_ref().map(|key| format!("key {key}")))
 }
@@ -111,6 +115,8 @@ fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
     let mut entry = json!({
         "name": name,
         "per": limit.per.map(Per::as_str),
+        "fair": limit.fair.map(Fair::as_str),
+        "weights": Some(&limit.weights).filter(|weights| !weights.is_empty()),
         "type": limit.script_type,
         "group": limit.group,
         "caller": limit.caller,

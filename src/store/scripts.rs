@@ -85,8 +85,8 @@ macro_rules! shared {
 }
 
 shared! {
-    adopt_legacy adopt_place amqp attempts awaited begin_wait caller claim_limits contents control counters cron cron_counted cron_end decide_batch dependents ending ends
-    events expiring foreign_actors foreign_end foreign_start graph_end graph_start illegal index job later_owner leave leftovers legacy limits names
+    adopt_legacy adopt_place amqp attempts awaited begin_wait caller claim_limits claim_windows contents control counters cron cron_counted cron_end decide_batch dependents ending ends
+    events expiring fair foreign_actors foreign_end foreign_start graph_end graph_start illegal index job later_owner leave leftovers legacy limits names
     notes notify other_copies owner pauses prerequisites pushed_again queue queue_front reserved rhailib rights routing slot sort_ends stop_graph stop_job
     submit_jobs sweep time type_times unindexed unique
     waiting waits wake wanted where windows wrong_type

@@ -463,3 +463,81 @@ async fn illegal_job_is_under_no_limit() {
     world.finish(&life, &id("a"), done()).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
 }
+
+const FAIR: &str = "[limit.fair]\nrunning = 1\nfair = \"caller\"\nweights = { heavy = 2 }";
+
+fn of_caller(name: &str, caller: &str) -> Job {
+    JobBuilder::new("osis", "1").id(name).caller_id(caller).build().expect("a legal job")
+}
+
+/// Runs all jobs, one after the other. Returns their ids in order.
+async fn run_all(world: &World, life: &Life) -> Vec<String> {
+    let mut order = Vec::new();
+    while let [attempt] = &world.claim(life, 9).await.attempts[..] {
+        world.finish(life, &attempt.id, done()).await;
+        order.push(attempt.id.to_string());
+    }
+    order
+}
+
+#[tokio::test]
+async fn fair_limit_gives_each_caller_its_turn_by_weight_and_keeps_the_order_of_each() {
+    let (world, life) = (world(FAIR), Life::of("osis-default-1"));
+    let flood = ["a1", "a2", "a3", "a4", "a5", "a6"].map(|id| of_caller(id, "flood"));
+    world.accepts(&flood).await;
+    let heavy = ["h1", "h2", "h3", "h4"].map(|id| of_caller(id, "heavy"));
+    world
+        .accepts(&[heavy.as_slice(), &[of_caller("b1", "late"), of_caller("b2", "late")]].concat())
+        .await;
+    let order = run_all(&world, &life).await;
+    assert_eq!(order, ["a1", "a2", "b1", "h1", "h2", "a3", "b2", "h3", "h4", "a4", "a5", "a6"]);
+    tend(&world).await;
+    assert!(world.redis.all("LIMIT_FAIR").is_empty(), "nothing is kept of who has no job");
+}
+
+#[tokio::test]
+async fn fair_limit_decides_among_all_jobs_of_a_long_list_and_urgent_ones_go_first() {
+    let (world, life) = (world(FAIR), Life::of("osis-default-1"));
+    let flood: Vec<Job> = (0..900).map(|n| of_caller(&format!("a{n}"), "flood")).collect();
+    world.accepts(&flood).await;
+    let urgent = JobBuilder::new("osis", "1").id("u").caller_id("flood").priority(0);
+    world.accepts(&[of_caller("b", "late"), urgent.build().expect("a legal job")]).await;
+    let first = world.claim(&life, 9).await.attempts.remove(0).id;
+    assert_eq!(first.as_str(), "u");
+    assert!(world.work("type:osis").is_empty(), "all others are held");
+    world.finish(&life, &first, done()).await;
+    let mut order = Vec::new();
+    for _ in 0..2 {
+        let next = world.claim(&life, 9).await.attempts.remove(0).id;
+        world.finish(&life, &next, done()).await;
+        order.push(next.to_string());
+    }
+    assert_eq!(order, ["a0", "b"]);
+}
+
+#[tokio::test]
+async fn job_that_a_fair_limit_releases_in_vain_keeps_its_turn() {
+    let (world, life) = (world(FAIR), Life::of("osis-default-1"));
+    world.accepts(&["a1", "a2", "a3"].map(|id| of_caller(id, "flood"))).await;
+    let runs = world.claim(&life, 9).await.attempts.remove(0).id;
+    world.accepts(&["b1", "b2"].map(|id| of_caller(id, "late"))).await;
+    for _ in 0..5 {
+        tend(&world).await;
+        assert!(world.claim(&life, 9).await.attempts.is_empty(), "no slot is free");
+    }
+    world.finish(&life, &runs, done()).await;
+    assert_eq!(run_all(&world, &life).await, ["a2", "b1", "a3", "b2"]);
+}
+
+#[tokio::test]
+async fn fair_limit_shares_tasks_where_they_are_fewer_than_its_slots() {
+    let world = world("[limit.fair]\nrunning = 50\nfair = \"caller\"");
+    let (busy, idle) = (Life::of("osis-default-1"), Life::of("osis-default-2"));
+    world.accepts(&["a1", "a2", "a3", "a4"].map(|id| of_caller(id, "flood"))).await;
+    assert_eq!(ids(&world.claim(&busy, 1).await.attempts), ["a1"]);
+    world.accepts(&[of_caller("b1", "late"), of_caller("b2", "late")]).await;
+    assert_eq!(world.redis.members(&keys::wake("osis")), ["1"], "an idle actor looks for more");
+    assert_eq!(ids(&world.claim(&idle, 3).await.attempts), ["a2", "b1", "a3"]);
+    world.finish(&busy, &id("a1"), done()).await;
+    assert_eq!(ids(&world.claim(&busy, 1).await.attempts), ["b2"]);
+}

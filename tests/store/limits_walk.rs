@@ -11,7 +11,8 @@ use hero::store::Verdict;
 use crate::support::{Life, RETENTION, World, keys, queue, seed};
 
 const LIMITS: &str = "[limit.all]\nrunning = 5\n[limit.keys]\nper = \"key\"\nrunning = 2\n\
-                      [limit.callers]\nper = \"caller\"\nrunning = 1\nrate = \"1000/s\"";
+                      [limit.callers]\nper = \"caller\"\nrunning = 1\nrate = \"1000/s\"\n\
+                      [limit.shared]\nrunning = 4\nfair = \"key\"";
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
 struct Walk {
@@ -129,6 +130,7 @@ impl Walk {
         for key in self.world.redis.keys(&prefix) {
             let most = match &key[prefix.len()..] {
                 "all" => 5,
+                "shared" => 4,
                 name if name.starts_with("keys=") => 2,
                 _ => 1,
             };

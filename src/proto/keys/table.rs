@@ -225,8 +225,10 @@ keys! {
     /// Sorted set: limits that hold jobs, by when to look at them next.
     LIMITS: "zset" = "meta:limit:index" { limits() }
     LIMIT_PROBES: "hash" = "meta:limit:probes" {}
-    /// Sorted set: jobs that a limit holds, each with its queue, by their dispatch.
+    /// Sorted set: jobs that a limit holds, each with its queue, by their dispatch, or their share under a fair limit.
     LIMIT_HELD = "meta:limit:held:{limit}" { limit_held(limit: &str) }
+    /// Hash: the shares of those among whom a fair limit shares its slots: see `fair.lua`.
+    LIMIT_FAIR = "meta:limit:fair:{limit}" { limit_fair(limit: &str) }
     /// Sorted set: jobs that have a slot in a limit, by their start.
     LIMIT_RUNNING = "meta:limit:running:{limit}" { limit_running(limit: &str) }
     /// Hash, TTL: limits of a configuration as JSON, by the caller or key that they select by.

@@ -14,13 +14,14 @@
 --       skipped    { number, a few of them: id, reason, … }
 --       broken     { work list, error, … } of lists that cannot be read
 --       more       1 if the script met as many ids, jobs, held jobs or bytes as one step may: call again; 2 if the
---                  next job may not be claimed ahead
+--                  next job may not be claimed ahead; 3 if a fair limit has not seen all jobs of a list: call again, also
+--                  for no job
 --       fenced     1 if the boot holds no lease: nothing is claimed, as no sweep would recover it; 2 if LIMIT_RULES has no
 --                  limits of this digest: nothing is claimed
 --       time       of the claim, in us
 --       unadopted  lists with ids that have no ready entry
 -- needs: wrong_type time names routing job owner counters index events legacy wake type_times
--- rarely: foreign_start claim_limits other_copies pauses expiring
+-- rarely: foreign_start claim_limits claim_windows other_copies pauses expiring
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, begins, size_max, limits_text = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
@@ -41,9 +42,12 @@ local claims, taken = {}, {}
 local leaving = {}
 local ids_seen, bytes, held_number = 0, 0, 0
 
--- Most lists are empty, and an actor that matches many expressions has many: those that exist.
+-- Most lists are empty, and an actor that matches many expressions has many: those that exist. Under a fair limit the jobs
+-- that wait stand in none.
 local lists, LISTS_PER_LOOK = {}, 12
-for first = 1, #KEYS, LISTS_PER_LOOK do
+local has_fair = string.find(limits_text, '"fair":', 1, true)
+if has_fair then lists = KEYS end
+for first = 1, has_fair and 0 or #KEYS, LISTS_PER_LOOK do
   local last = math.min(first + LISTS_PER_LOOK - 1, #KEYS)
   local number = redis.call('EXISTS', unpack(KEYS, first, last))
   for place = first, number > 0 and last or 0 do
@@ -81,6 +85,12 @@ end
 local has_limits = limits_text ~= '' or rules
 local under_limits
 
+local function limits_of_claim()
+  under_limits = under_limits or rarely().claim_under_limits({ type = own_type, actor = actor, at = at,
+    jobs = jobs, limits = json_table(limits_text) or {}, rules = rules })
+  return under_limits
+end
+
 -- The fields that decide about a claim.
 local DECIDING = { status = true, attempt = true, script_type = true, boot_id = true, legacy = true,
   concurrent = true, crashes = true, expires = true, slow_after = true, graph_id = true }
@@ -115,9 +125,7 @@ local function take(id, list, queue)
   -- Limits do not apply to a job that older programs may take as well.
   local held, limited = false, nil
   if is_limited and status == 'dispatched' and not present(legacy) then
-    under_limits = under_limits or rarely().claim_under_limits({ type = own_type, actor = actor, at = at,
-      jobs = jobs, limits = json_table(limits_text) or {}, rules = rules })
-    held, limited = under_limits.is_held(id, hash, list, window)
+    held, limited = limits_of_claim().is_held(id, hash, list, window)
   end
   if held then
     held_number = held_number + 1
@@ -191,6 +199,16 @@ local function claim_from(list)
   end
 end
 
+local is_left = false
+if has_fair then
+  local open = {}
+  for _, list in ipairs(lists) do
+    local length = not is_paused[queue_of_list(list)] and redis.pcall('LLEN', list)
+    if type(length) == 'number' then open[#open + 1] = list end
+  end
+  lists, is_left = open, limits_of_claim().choose(open, begins)
+end
+
 for _, list in ipairs(lists) do claim_from(list) end
 
 if #claims > 0 then
@@ -210,6 +228,7 @@ for _, list in ipairs(lists) do
     end
   end
 end
+if has_fair then limits_of_claim().wake_others(lists) end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()
-return { jobs, skipped, broken, none_ahead and 2 or (#jobs < wanted and is_full) and 1 or 0, 0, at, unadopted }
+return { jobs, skipped, broken, is_left and 3 or none_ahead and 2 or (#jobs < wanted and is_full) and 1 or 0, 0, at, unadopted }

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 limit on the number of limits
 -- returns { jobs released, slots freed, us until the next look or -1 }
--- needs: wrong_type time job owner sweep limits
+-- needs: wrong_type time job owner sweep limits fair
 
 local SLOTS_CHECKED = 100
 local PROBES_MAX = 100
@@ -34,9 +34,11 @@ for _, limit in ipairs(redis.call('ZRANGEBYSCORE', LIMITS, '-inf', integer(at), 
   if redis.call('EXISTS', LIMIT_HELD .. limit) == 1 then
     redis.call('ZADD', LIMITS, integer(next_probe(at)), limit)
     redis.call('HSET', LIMIT_PROBES, limit, math.min(2 * probes, PROBES_MAX))
+    forget_shares(limit)
   else
     redis.call('ZREM', LIMITS, limit)
     redis.call('HDEL', LIMIT_PROBES, limit)
+    redis.call('DEL', LIMIT_FAIR .. limit)
   end
 end
 return { released, freed, us_until_first(LIMITS, at) }

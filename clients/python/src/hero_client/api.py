@@ -1367,6 +1367,8 @@ class _LimitDocumentRequired(TypedDict):
 
 class LimitDocument(_LimitDocumentRequired, total=False):
     """A limit, or one of the values that it counts separately."""
+    fair: Optional[str]
+    """The property of jobs that it shares its slots by."""
     shard: Optional[int]
     """The shard that counts so, if there are several."""
 

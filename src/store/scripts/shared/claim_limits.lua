@@ -1,47 +1,10 @@
 -- Claims jobs under limits.
--- needs: wrong_type time names routing counters index leave limits windows
+-- needs: wrong_type time names routing counters index leave limits windows fair wake
 
 -- Held jobs that one claim releases.
 local RELEASED_MAX = 100
 
--- Returns the window of a job, a limit: of its graph, if that has one.
-local window_of
-do
-  local of_graphs = {}
-
-  -- Returns the limit of those jobs that start after the first ones: `left` is how many may start.
-  local function pause_of(graph, pause_after, first, goes_on_us, pause_ms)
-    if not pause_after and not goes_on_us then return nil end
-    first = first or ''
-    local most = tonumber(string.match(pause_after or '', '^%d+') or '') or 0
-    local _, started = string.gsub(first, '%S+', '')
-    local left = most - started
-    if goes_on_us then
-      local at = now_us()
-      local ends = not_ahead(goes_on_us, at + (tonumber(pause_ms or '') or 0) * 1000)
-      if ends ~= tonumber(goes_on_us) then redis.call('HSET', GRAPH .. graph, 'goes_on_us', integer(ends)) end
-      left = ends > at and 0 or math.huge
-    end
-    return { name = limit_of_pause(graph), left = left, first = first, of_graph = GRAPH .. graph }
-  end
-
-  function window_of(id, graph)
-    local window = of_graphs[graph]
-    if window == nil then
-      local f = redis.call('HMGET', GRAPH .. graph, 'at_a_time', 'stop_after', 'stopped', 'pause_after', 'first', 'goes_on_us', 'pause_ms')
-      window = (f[1] or f[2] or f[3] or f[4] or f[6])
-        and { name = limit_of_graph(graph), running = f[3] and 0 or tonumber(f[1] or ''), is_stopped = f[3],
-          pause = not f[3] and pause_of(graph, f[4], f[5], f[6], f[7]) or nil }
-      of_graphs[graph] = window or false
-    end
-    if not window or not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then return nil end
-    -- A job that came after the others were ended.
-    if window.is_stopped then end_unstarted(graph) end
-    return window
-  end
-end
-
--- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, the jobs claimed so far;
+-- Returns { is_held, take_slots, choose, wake_others } for a claim: its type, actor and at; jobs, the jobs claimed so far;
 -- limits, the limits of the configuration; rules, the key of those by a caller or key, if it is not nil.
 local function claim_under_limits(claim)
   local own_type, at, jobs, limits = claim.type, claim.at, claim.jobs, claim.limits
@@ -76,14 +39,18 @@ local function claim_under_limits(claim)
     if says_no(job.concurrent) then of[#of + 1] = { name = lane, running = 1 } end
     local group, caller = present(job.group) or 'default', job.caller_id or ''
     local key = present(job.limit_key)
+    local sharers = { caller = caller, key = key, context = job.context_id, group = group }
     local function add(limit)
       if (not limit.type or limit.type == own_type) and (not limit.group or limit.group == group)
         and (not limit.caller or limit.caller == caller) and (not limit.key or limit.key == key) then
         local per = { type = own_type, group = own_type .. '/' .. group, caller = caller, key = key }
         local value = limit.per and per[limit.per]
         if not limit.per or value then
+          local sharer = limit.fair and (sharers[limit.fair] or '')
+          local weights = limit.weights or {}
           of[#of + 1] = { name = limit.name .. (value and suffix(value) or ''),
-            running = limit.running, rate = limit.rate, period_us = limit.period_us }
+            running = limit.running, rate = limit.rate, period_us = limit.period_us,
+            sharer = sharer and suffix(sharer), weight = sharer and (weights[sharer] or weights['*'] or 1) }
         end
       end
     end
@@ -128,10 +95,17 @@ local function claim_under_limits(claim)
     return not (has_wrong_type[keys[1]] or has_wrong_type[keys[2]] or has_wrong_type[keys[3]])
   end
 
+  local function place_of(id, queue, limit, score)
+    if limit.sharer then return fair_place(limit, id, queue) end
+    return held_score(queue, score)
+  end
+
   local function hold(id, queue, limit, score, look)
+    local place, share = place_of(id, queue, limit, score)
+    if share then hold_fairly(limit, id, share) end
     redis.call('ZREM', READY .. queue, id)
     redis.call('ZADD', HELD .. queue, integer(score), id)
-    redis.call('ZADD', LIMIT_HELD .. limit.name, integer(held_score(queue, score)), queue .. ' ' .. id)
+    redis.call('ZADD', LIMIT_HELD .. limit.name, integer(place), queue .. ' ' .. id)
     redis.call('ZADD', LIMITS, integer(look), limit.name)
     redis.call('HDEL', LIMIT_PROBES, limit.name)
     redis.call('HSET', JOB .. id, 'held_by', limit.name)
@@ -140,7 +114,8 @@ local function claim_under_limits(claim)
   end
 
   local LIMITED_BY = { script_type = true, group = true, instance = true, priority = true,
-    where = true, caller_id = true, limit_key = true, concurrent = true, held_by = true }
+    where = true, caller_id = true, context_id = true, limit_key = true, concurrent = true, held_by = true,
+    status = true, legacy = true }
   local function limited_by(hash)
     local job = {}
     for i = 1, #hash, 2 do
@@ -170,8 +145,8 @@ local function claim_under_limits(claim)
     for _, limit in ipairs(of) do
       local free, look = free_slots(limit)
       local first = free > 0 and redis.call('ZRANGE', LIMIT_HELD .. limit.name, 0, 0, 'WITHSCORES')[2]
-      -- No job overtakes one of its priority that has waited for longer.
-      local is_behind = first and tonumber(first) < held_score(queue, score)
+      -- No job overtakes one of its priority that has waited for longer, or that is before it under a fair limit.
+      local is_behind = first and tonumber(first) < (place_of(id, queue, limit, score))
       if (free <= 0 or is_behind) and can_hold(queue, limit.name) then
         hold(id, queue, limit, score, look)
         if is_behind then release(limit, free) end
@@ -189,6 +164,7 @@ local function claim_under_limits(claim)
         redis.call('ZADD', LIMIT_RUNNING .. limit.name, integer(at), id)
         names[#names + 1] = limit.name
       end
+      if limit.sharer then redis.call('HDEL', LIMIT_FAIR .. limit.name, '@' .. id) end
       if limit.left and limit.left < math.huge then
         limit.left, limit.first = limit.left - 1, string.match(limit.first .. ' ' .. id, '%S.*')
         redis.call('HSET', limit.of_graph, 'first', limit.first)
@@ -197,7 +173,7 @@ local function claim_under_limits(claim)
         redis.call('ZADD', LIMIT_STARTS .. limit.name, integer(at), id .. ' ' .. attempt)
         redis.call('PEXPIRE', LIMIT_STARTS .. limit.name, math.ceil(limit.period_us / 1000))
       end
-      if redis.call('EXISTS', LIMIT_HELD .. limit.name) == 1 then
+      if not limit.sharer and redis.call('EXISTS', LIMIT_HELD .. limit.name) == 1 then
         local free, look = free_slots(limit)
         if free > 0 then release(limit, free) end
         redis.call('ZADD', LIMITS, integer(look), limit.name)
@@ -206,5 +182,55 @@ local function claim_under_limits(claim)
     if #names > 0 then redis.call('HSET', JOB .. id, 'limits', table.concat(names, ' ')) end
   end
 
-  return { is_held = is_held, take_slots = take_slots }
+  -- Holds the jobs of a list that are under a fair limit, up to the first that is under none. Returns true if it left some.
+  local function hold_waiting(list, queue)
+    local WAITING_PER_STEP = 200
+    local ids = redis.call('LRANGE', list, 0, WAITING_PER_STEP - 1)
+    for _, id in ipairs(ids) do
+      local score = redis.call('ZSCORE', READY .. queue, id)
+      local job = score and limited_by(redis.call('HGETALL', JOB .. id)) or {}
+      if canonical_status(job.status) ~= 'dispatched' or present(job.legacy) or job.held_by then return false end
+      local fair
+      for _, limit in ipairs(limits_of(id, job)) do fair = fair or limit.sharer and limit end
+      if not fair or not can_hold(queue, fair.name) then return false end
+      redis.call('LPOP', list)
+      if not present(job.script_type) then redis.call('HSET', JOB .. id, 'script_type', own_type) end
+      hold(id, queue, fair, tonumber(score), next_probe(at))
+    end
+    return #ids == WAITING_PER_STEP
+  end
+
+  local function waiting_in(lists)
+    local number = 0
+    for _, list in ipairs(lists) do number = number + redis.call('LLEN', list) end
+    return number
+  end
+
+  -- Chooses the next jobs under fair limits: holds all that wait in these lists, and releases as many as are wanted. So the
+  -- choice is among all jobs that wait. Returns true if it left some in a list.
+  local function choose(lists, wanted)
+    local is_left = false
+    for _, list in ipairs(lists) do is_left = hold_waiting(list, queue_of_list(list)) or is_left end
+    for _, limit in ipairs(limits) do
+      local free = limit.fair and wanted > 0 and free_slots(limit) or 0
+      while free > 0 and may_release > 0 and waiting_in(lists) < wanted do
+        local before = may_release
+        release(limit, math.min(free, wanted))
+        if may_release == before then break end
+        free = free_slots(limit)
+      end
+    end
+    return is_left
+  end
+
+  -- Wakes other actors of these queues, if jobs wait for a task alone: a list shows none.
+  local function wake_others(lists)
+    for _, limit in ipairs(limits) do
+      if limit.fair and redis.call('EXISTS', LIMIT_HELD .. limit.name) == 1 and free_slots(limit) > 0 then
+        for _, list in ipairs(lists) do wake(queue_of_list(list)) end
+      end
+    end
+  end
+
+  return { is_held = is_held, take_slots = take_slots, choose = choose, wake_others = wake_others }
 end

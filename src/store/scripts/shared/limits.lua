@@ -6,13 +6,14 @@
 -- serial lane of an actor. For each limit:
 --   LIMIT_RUNNING..limit  jobs that have a slot, by their start
 --   LIMIT_STARTS..limit   starts within the period of its rate
---   LIMIT_HELD..limit     'QUEUE ID' of held jobs, by priority, and then by dispatch: see held_score
+--   LIMIT_HELD..limit     'QUEUE ID' of held jobs, by priority, and then by dispatch: see held_score; of a fair limit by
+--                         the share of the job: see fair.lua
 -- and for all of them:
 --   LIMITS                those that hold jobs, by when to look at them next
 --   LIMIT_PROBES          how many held jobs the next look releases, if not one
 -- needs: time names routing job owner index foreign_start wake
 
-local next_probe, held_score, release_held, leave_limits
+local next_probe, held_score, dispatch_of, release_held, leave_limits
 do
   -- A slot may become free unnoticed, so a held job is released to try again about this often. The time
   -- varies: at a fixed one, the same actor of several with different limits could take the job each time.
@@ -30,8 +31,8 @@ do
     return dispatched + (priority == '0' and -PRIORITY_US or priority == '2' and PRIORITY_US or 0)
   end
 
-  -- The dispatch of a held job by its place.
-  local function dispatch_of(score)
+  -- The dispatch of a held job by its place, or its share.
+  function dispatch_of(score)
     if score < 0 then return score + PRIORITY_US end
     return score > PRIORITY_US and score - PRIORITY_US or score
   end
@@ -65,15 +66,20 @@ do
 
     if number < 1 then return {} end
     local entries = redis.call('ZRANGE', LIMIT_HELD .. limit, 0, number - 1, 'WITHSCORES')
-    local released = {}
+    local released, is_fair = {}, #entries > 0 and redis.call('EXISTS', LIMIT_FAIR .. limit) == 1
     for place = 1, #entries, 2 do
       local queue, id = string.match(entries[place], '^(%S+) (%S+)$')
       redis.call('ZREM', LIMIT_HELD .. limit, entries[place])
+      local dispatched = dispatch_of(tonumber(entries[place + 1]))
+      if queue and is_fair then
+        redis.call('HSET', LIMIT_FAIR .. limit, '@' .. id, integer(dispatched))
+        dispatched = tonumber(redis.call('ZSCORE', HELD .. queue, id) or '') or at
+      end
       if queue and redis.call('ZREM', HELD .. queue, id) == 1 then
         local f = read(id, 'status', 'boot_id')
         if f[1] then redis.call('HDEL', JOB .. id, 'held_by') end
         if f[1] == 'dispatched' then
-          push_in_order(id, queue, dispatch_of(tonumber(entries[place + 1])))
+          push_in_order(id, queue, dispatched)
           released[#released + 1] = id
         elseif f[1] and not is_ours(id, f[2]) and redis.call('PTTL', JOB .. id) < 0 then
           -- A foreign actor has started or ended it: a sweep tends it.
