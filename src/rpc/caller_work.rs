@@ -1,0 +1,96 @@
+//! Work of the API that takes memory or processes for long: of each kind a few at a time for each caller.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::rpc_error::{Result, RpcError, code};
+
+/// The longest wait of work for other work of its caller to end.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    /// A file or an output that is being sent.
+    File,
+    /// A script that is being checked, by a process of its own.
+    Check,
+}
+
+impl Work {
+    /// Returns how much one caller may have at a time.
+    const fn most(self) -> usize {
+        match self {
+            Self::File | Self::Check => 4,
+        }
+    }
+
+    /// Returns what cannot be done, what the caller does with others meanwhile, and what to do about it.
+    const fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::File => {
+                ["send the file", "is reading", "read them to their end or close their connections"]
+            }
+            Self::Check => ["check the script", "is checking", "check fewer at a time"],
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct CallerWork(parking_lot::Mutex<HashMap<(Work, String), Arc<Semaphore>>>);
+
+impl CallerWork {
+    /// Waits until a caller may begin work of a kind, at most so long. It ends with the permit.
+    pub(super) async fn begin(
+        &self,
+        caller: &str,
+        work: Work,
+        patience: Duration,
+    ) -> Result<OwnedSemaphorePermit> {
+        let own = self.of_caller(caller, work);
+        let begun = tokio::time::timeout(patience, own.acquire_owned()).await;
+        begun.ok().and_then(Result::ok).ok_or_else(|| too_much(caller, work))
+    }
+
+    fn of_caller(&self, caller: &str, work: Work) -> Arc<Semaphore> {
+        let mut all = self.0.lock();
+        all.retain(|_, one| Arc::strong_count(one) > 1);
+        let new = || Arc::new(Semaphore::new(work.most()));
+        Arc::clone(all.entry((work, caller.to_owned())).or_insert_with(new))
+    }
+}
+
+fn too_much(caller: &str, work: Work) -> RpcError {
+    let ([what, does, todo], most) = (work.words(), work.most());
+    let message = format!("cannot {what}: {caller} {does} {most} others; {todo}");
+    RpcError::new(code::INTERNAL, message).with("retryable", true)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn further_work_of_a_caller_waits_and_that_of_others_or_of_another_kind_does_not() {
+        let work = CallerWork::default();
+        let begin = |caller, kind| work.begin(caller, kind, Duration::ZERO);
+        let mut places = Vec::new();
+        for _ in 0..Work::File.most() {
+            places.push(begin("ann", Work::File).await.expect("a place"));
+        }
+        let refused = begin("ann", Work::File).await.expect_err("too many");
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "{refused}");
+        drop(begin("bob", Work::File).await.expect("his own place"));
+        drop(begin("ann", Work::Check).await.expect("a place of another kind"));
+        places.pop();
+        places.push(begin("ann", Work::File).await.expect("a place again"));
+        drop(places);
+        drop(begin("bob", Work::File).await);
+        assert_eq!(work.0.lock().len(), 1, "callers who do nothing are forgotten");
+    }
+}
