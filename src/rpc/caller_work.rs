@@ -16,6 +16,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) enum Work {
     /// A file or an output that is being sent.
     File,
+    /// A request with a large body that is being read.
+    Body,
     /// A script that is being checked, by a process of its own.
     Check,
 }
@@ -24,7 +26,7 @@ impl Work {
     /// Returns how much one caller may have at a time.
     const fn most(self) -> usize {
         match self {
-            Self::File | Self::Check => 4,
+            Self::File | Self::Body | Self::Check => 4,
         }
     }
 
@@ -34,6 +36,7 @@ impl Work {
             Self::File => {
                 ["send the file", "is reading", "read them to their end or close their connections"]
             }
+            Self::Body => ["read the body of the request", "is sending", "send fewer at a time"],
             Self::Check => ["check the script", "is checking", "check fewer at a time"],
         }
     }

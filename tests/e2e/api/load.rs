@@ -1,8 +1,8 @@
-//! What one caller can have at a time.
+//! What one caller can have at a time, and what nobody who is not known can have at all.
 
 use serde_json::json;
 
-use crate::support::{Hero, Redis, Served};
+use crate::support::{Hero, Redis, Served, request};
 
 /// Counts the processes with these arguments.
 fn processes(arguments: &[&str]) -> usize {
@@ -29,4 +29,26 @@ fn scripts_of_one_caller_are_checked_a_few_at_a_time() {
         most
     });
     assert!((1..=4).contains(&most), "{most} at a time");
+}
+
+#[test]
+fn large_body_of_a_caller_who_is_not_known_is_refused_before_it_has_come() {
+    let redis = Redis::start();
+    let api = Served::on(&redis);
+    let (json, form) = ("application/json", "application/x-www-form-urlencoded");
+    for (path, kind, status) in
+        [("/rpc", json, 401), ("/mcp", json, 401), ("/jobs", json, 401), ("/login", form, 413)]
+    {
+        let mut stranger = api.tcp();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {kind}\r\ncontent-length: 1000000\r\n\r\n"
+        );
+        stranger.send(head.as_bytes()).expect("sent");
+        // It may be closed by then.
+        let _ = stranger.send(&[b'a'; 100_000]);
+        assert_eq!(stranger.answer().map(|answer| answer.status), Some(status), "{path}");
+    }
+    let large = format!("{}{}", request("system.info", &json!({})), " ".repeat(1_000_000));
+    assert_eq!(api.tcp().post("/rpc", &[], &large).status, 401);
+    assert_eq!(api.unix().post("/rpc", &[], &large).status, 200);
 }
