@@ -1,4 +1,4 @@
-//! Work of the API that takes memory or processes for long: of each kind a few at a time for each caller.
+//! Work of the API that takes memory, processes or places of all callers for long: of each kind so much at a time for each caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,20 +13,28 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Work {
+pub(crate) enum Work {
     /// A file or an output that is being sent.
     File,
     /// A request with a large body that is being read.
     Body,
     /// A script that is being checked, by a process of its own.
     Check,
+    /// A subscription.
+    Subscription,
+    /// A reader of what is followed, which the first of its followers has begun.
+    Feed,
+    /// A live page that is rendered for all who have it open, which the first of them has begun.
+    Page,
 }
 
 impl Work {
-    /// Returns how much one caller may have at a time.
+    /// Returns how much one caller may have at a time; of what is bounded for all callers, a half.
     const fn most(self) -> usize {
         match self {
             Self::File | Self::Body | Self::Check => 4,
+            Self::Subscription => 5000,
+            Self::Feed | Self::Page => 250,
         }
     }
 
@@ -38,12 +46,15 @@ impl Work {
             }
             Self::Body => ["read the body of the request", "is sending", "send fewer at a time"],
             Self::Check => ["check the script", "is checking", "check fewer at a time"],
+            Self::Subscription => ["subscribe", "has", "unsubscribe from some"],
+            Self::Feed => ["follow the job", "follows", "unsubscribe from some"],
+            Self::Page => ["show changes of the page", "has opened", "close some"],
         }
     }
 }
 
 #[derive(Default)]
-pub(super) struct CallerWork(parking_lot::Mutex<HashMap<(Work, String), Arc<Semaphore>>>);
+pub(crate) struct CallerWork(parking_lot::Mutex<HashMap<(Work, String), Arc<Semaphore>>>);
 
 impl CallerWork {
     /// Waits until a caller may begin work of a kind, at most so long. It ends with the permit.
@@ -56,6 +67,11 @@ impl CallerWork {
         let own = self.of_caller(caller, work);
         let begun = tokio::time::timeout(patience, own.acquire_owned()).await;
         begun.ok().and_then(Result::ok).ok_or_else(|| too_much(caller, work))
+    }
+
+    /// Begins work of a caller that does not wait.
+    pub(crate) fn try_begin(&self, caller: &str, work: Work) -> Result<OwnedSemaphorePermit> {
+        self.of_caller(caller, work).try_acquire_owned().map_err(|_| too_much(caller, work))
     }
 
     fn of_caller(&self, caller: &str, work: Work) -> Arc<Semaphore> {
@@ -89,6 +105,7 @@ mod tests {
         let refused = begin("ann", Work::File).await.expect_err("too many");
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "{refused}");
         drop(begin("bob", Work::File).await.expect("his own place"));
+        assert!(work.try_begin("ann", Work::File).is_err());
         drop(begin("ann", Work::Check).await.expect("a place of another kind"));
         places.pop();
         places.push(begin("ann", Work::File).await.expect("a place again"));

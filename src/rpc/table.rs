@@ -20,7 +20,7 @@ pub struct MethodTable {
     identifiers: HashMap<String, &'static str>,
     document: OnceLock<Value>,
     paths: OnceLock<Value>,
-    pub(super) work: Arc<CallerWork>,
+    pub(crate) work: Arc<CallerWork>,
     tracer: Option<Tracer>,
     /// Room for the records of calls whose answers were lost.
     in_doubt: Arc<Semaphore>,

@@ -52,3 +52,22 @@ fn large_body_of_a_caller_who_is_not_known_is_refused_before_it_has_come() {
     assert_eq!(api.tcp().post("/rpc", &[], &large).status, 401);
     assert_eq!(api.unix().post("/rpc", &[], &large).status, 200);
 }
+
+#[test]
+fn one_caller_opens_at_most_half_of_the_live_pages() {
+    let redis = Redis::start();
+    let api = Served::on(&redis);
+    let open = |token: &str, page: usize| {
+        let mut link = api.tcp();
+        let bearer = format!("Bearer {token}");
+        let answer = link.get(&format!("/events?page=/{page}"), &[("authorization", &bearer)]);
+        (link, answer.status)
+    };
+    let ann = api.token(&["ann", "--scope", "read"]);
+    let pages: Vec<_> = (0..250).map(|page| open(&ann, page)).collect();
+    assert!(pages.iter().all(|(_, status)| *status == 200));
+    assert_eq!(open(&ann, 250).1, 503);
+    assert_eq!(open(&ann, 0).1, 200, "it is open already");
+    let bob = api.token(&["bob", "--scope", "read"]);
+    assert_eq!(open(&bob, 250).1, 200);
+}
