@@ -45,7 +45,7 @@ fn large_body_of_a_caller_who_is_not_known_is_refused_before_it_has_come() {
         );
         stranger.send(head.as_bytes()).expect("sent");
         // It may be closed by then.
-        let _ = stranger.send(&[b'a'; 100_000]);
+        let _ = stranger.send(&[b'a'].repeat(100_000));
         assert_eq!(stranger.answer().map(|answer| answer.status), Some(status), "{path}");
     }
     let large = format!("{}{}", request("system.info", &json!({})), " ".repeat(1_000_000));
