@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::rpc_error::{Result, RpcError, code};
 
 /// The longest wait of work for other work of its caller to end.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub(crate) enum Work {
     Body,
     /// A script that is being checked, by a process of its own.
     Check,
+    /// A search for jobs.
+    Search,
     /// A subscription.
     Subscription,
     /// A reader of what is followed, which the first of its followers has begun.
@@ -32,7 +34,7 @@ impl Work {
     /// Returns how much one caller may have at a time; of what is bounded for all callers, a half.
     const fn most(self) -> usize {
         match self {
-            Self::File | Self::Body | Self::Check => 4,
+            Self::File | Self::Body | Self::Check | Self::Search => 4,
             Self::Subscription => 5000,
             Self::Feed | Self::Page => 250,
         }
@@ -46,6 +48,7 @@ impl Work {
             }
             Self::Body => ["read the body of the request", "is sending", "send fewer at a time"],
             Self::Check => ["check the script", "is checking", "check fewer at a time"],
+            Self::Search => ["search for jobs", "does", "search less at a time"],
             Self::Subscription => ["subscribe", "has", "unsubscribe from some"],
             Self::Feed => ["follow the job", "follows", "unsubscribe from some"],
             Self::Page => ["show changes of the page", "has opened", "close some"],
@@ -58,7 +61,7 @@ pub(crate) struct CallerWork(parking_lot::Mutex<HashMap<(Work, String), Arc<Sema
 
 impl CallerWork {
     /// Waits until a caller may begin work of a kind, at most so long. It ends with the permit.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         &self,
         caller: &str,
         work: Work,

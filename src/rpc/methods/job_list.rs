@@ -70,6 +70,7 @@ pub(super) async fn list(context: CallContext, params: ListJobs) -> Result<JobPa
     let limit = page_size(params.rest.limit, ListQuery::LIMIT_MAX)?;
     let (query, search) = search_of(&context, params, limit).await?;
     let sees = |job: &JobSummary| context.caller.sees(job);
+    let _place = context.may_search().await?;
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
         jobs: found.items.into_iter().map(ListedJob).collect(),
@@ -86,6 +87,7 @@ pub(super) async fn errors(context: CallContext, params: ListJobs) -> Result<Err
     // A person can end the search.
     query.budget = query.budget.filter(|_| !context.is_of_command_line);
     let sees = |job: &JobSummary| context.caller.sees(job);
+    let _place = context.may_search().await?;
     Ok(context.client.error_groups(&query, &search, sees, limit).await?)
 }
 

@@ -54,6 +54,7 @@ async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocumen
     check_period(since, until)?;
     if let Some(by) = params.by {
         let asked = AskedPlaces { by, script_type, since, until };
+        let _place = context.may_search().await?;
         return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
     }
     let mut stats = match (since, until) {

@@ -314,6 +314,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<SessionList> {
             && (is_own || context.caller.operates() && context.caller.reads())
             && context.caller.sees(job)
     };
+    let _place = context.may_search().await?;
     let found = context.client.find_jobs(&query, &search, sees).await?;
     let sessions = found.items.into_iter().map(|job| {
         let text = |name: &str| job.fields.get(name).cloned();
