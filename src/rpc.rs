@@ -40,7 +40,7 @@ mod webhooks;
 pub use agent::{AgentServer, CallCourse};
 pub(crate) use agent_http::{AgentMessage, message as agent_message};
 pub use caller::{Bounds, Caller, Scope, Scopes};
-pub(crate) use caller_work::{PATIENCE, Work};
+pub(crate) use caller_work::{BoundedWork, PATIENCE};
 pub(crate) use guard::asking_for_token;
 pub use guard::{Arrival, RefusedPage, has_hidden_origin};
 pub use http::Pages;

@@ -13,7 +13,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Work {
+pub(crate) enum BoundedWork {
     /// A file or an output that is being sent.
     File,
     /// A request with a large body that is being read.
@@ -30,7 +30,7 @@ pub(crate) enum Work {
     Page,
 }
 
-impl Work {
+impl BoundedWork {
     /// Returns how much one caller may have at a time; of what is bounded for all callers, a half.
     const fn most(self) -> usize {
         match self {
@@ -57,14 +57,14 @@ impl Work {
 }
 
 #[derive(Default)]
-pub(crate) struct CallerWork(parking_lot::Mutex<HashMap<(Work, String), Arc<Semaphore>>>);
+pub(crate) struct CallerWork(parking_lot::Mutex<HashMap<(BoundedWork, String), Arc<Semaphore>>>);
 
 impl CallerWork {
     /// Waits until a caller may begin work of a kind, at most so long. It ends with the permit.
     pub(crate) async fn begin(
         &self,
         caller: &str,
-        work: Work,
+        work: BoundedWork,
         patience: Duration,
     ) -> Result<OwnedSemaphorePermit> {
         let own = self.of_caller(caller, work);
@@ -73,11 +73,15 @@ impl CallerWork {
     }
 
     /// Begins work of a caller that does not wait.
-    pub(crate) fn try_begin(&self, caller: &str, work: Work) -> Result<OwnedSemaphorePermit> {
+    pub(crate) fn try_begin(
+        &self,
+        caller: &str,
+        work: BoundedWork,
+    ) -> Result<OwnedSemaphorePermit> {
         self.of_caller(caller, work).try_acquire_owned().map_err(|_| too_much(caller, work))
     }
 
-    fn of_caller(&self, caller: &str, work: Work) -> Arc<Semaphore> {
+    fn of_caller(&self, caller: &str, work: BoundedWork) -> Arc<Semaphore> {
         let mut all = self.0.lock();
         all.retain(|_, one| Arc::strong_count(one) > 1);
         let new = || Arc::new(Semaphore::new(work.most()));
@@ -85,7 +89,7 @@ impl CallerWork {
     }
 }
 
-fn too_much(caller: &str, work: Work) -> RpcError {
+fn too_much(caller: &str, work: BoundedWork) -> RpcError {
     let ([what, does, todo], most) = (work.words(), work.most());
     let message = format!("cannot {what}: {caller} {does} {most} others; {todo}");
     RpcError::new(code::INTERNAL, message).with("retryable", true)
@@ -102,18 +106,18 @@ mod tests {
         let work = CallerWork::default();
         let begin = |caller, kind| work.begin(caller, kind, Duration::ZERO);
         let mut places = Vec::new();
-        for _ in 0..Work::File.most() {
-            places.push(begin("ann", Work::File).await.expect("a place"));
+        for _ in 0..BoundedWork::File.most() {
+            places.push(begin("ann", BoundedWork::File).await.expect("a place"));
         }
-        let refused = begin("ann", Work::File).await.expect_err("too many");
+        let refused = begin("ann", BoundedWork::File).await.expect_err("too many");
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "{refused}");
-        drop(begin("bob", Work::File).await.expect("his own place"));
-        assert!(work.try_begin("ann", Work::File).is_err());
-        drop(begin("ann", Work::Check).await.expect("a place of another kind"));
+        drop(begin("bob", BoundedWork::File).await.expect("his own place"));
+        assert!(work.try_begin("ann", BoundedWork::File).is_err());
+        drop(begin("ann", BoundedWork::Check).await.expect("a place of another kind"));
         places.pop();
-        places.push(begin("ann", Work::File).await.expect("a place again"));
+        places.push(begin("ann", BoundedWork::File).await.expect("a place again"));
         drop(places);
-        drop(begin("bob", Work::File).await);
+        drop(begin("bob", BoundedWork::File).await);
         assert_eq!(work.0.lock().len(), 1, "callers who do nothing are forgotten");
     }
 }

@@ -10,13 +10,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
-use super::caller_work::{PATIENCE, Work};
+use super::caller_work::{BoundedWork, PATIENCE};
 use super::json::Sender;
 use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 
-/// The largest body that needs no place among those of its caller, and the largest JSON of a caller who is not known yet: it can
-/// only log in.
+/// The largest body that counts as none of the large ones of its caller, and the largest JSON of a caller who is not known yet: it
+/// can only log in.
 const SMALL_BYTES: usize = 256 << 10;
 /// The name of callers who are not known, in a sentence.
 const STRANGER: &str = "a caller without a token";
@@ -74,7 +74,7 @@ async fn body(service: &ApiService, request: Request, size_max: usize) -> Result
     let caller = request.extensions().get::<Sender>().and_then(|of| of.caller.clone());
     let caller = caller.as_ref().map_or(STRANGER, |of| &of.name);
     let is_small = told.unwrap_or(size_max) <= SMALL_BYTES;
-    let begun = service.table.work.begin(caller, Work::Body, PATIENCE);
+    let begun = service.table.work.begin(caller, BoundedWork::Body, PATIENCE);
     let _place = if is_small { None } else { Some(begun.await?) };
     let read = axum::body::to_bytes(request.into_body(), size_max);
     match tokio::time::timeout(within, read).await {

@@ -25,7 +25,7 @@ use super::visitor::{Visitor, forgery_subject};
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::JobFiles;
 use crate::rpc::results::SubmittedId;
-use crate::rpc::{CallContext, MethodResult, PATIENCE, RpcError, Work};
+use crate::rpc::{BoundedWork, CallContext, MethodResult, PATIENCE, RpcError};
 
 #[derive(Clone)]
 pub(super) struct Visit {
@@ -130,7 +130,7 @@ impl Visit {
     /// Waits until the visitor may search for jobs, as long as it has the permit.
     pub(super) async fn may_search(&self) -> Result<OwnedSemaphorePermit, RpcError> {
         let work = &self.site.service.table.work;
-        work.begin(&self.caller.name, Work::Search, PATIENCE).await
+        work.begin(&self.caller.name, BoundedWork::Search, PATIENCE).await
     }
 
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.

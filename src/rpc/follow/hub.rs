@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-use super::super::caller_work::{CallerWork, Work};
+use super::super::caller_work::{BoundedWork, CallerWork};
 use super::super::rpc_error::{Result, RpcError, code};
 use super::feed::SharedFeed;
 use super::read;
@@ -68,7 +68,7 @@ impl FollowHub {
             let message = format!("{what}: the limit of a supervisor is {most}; try again later");
             RpcError::new(code::CONFLICT, message).with("most", most).with("retryable", true)
         };
-        let own = self.0.work.try_begin(caller, Work::Subscription)?;
+        let own = self.0.work.try_begin(caller, BoundedWork::Subscription)?;
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| full("too many subscriptions are open", FOLLOWERS_MAX))?;
         let mut feeds = self.0.feeds.lock();
@@ -82,7 +82,7 @@ impl FollowHub {
                 return Err(full("too many jobs are followed", FEEDS_MAX));
             }
             Entry::Vacant(vacant) => {
-                let begun = self.0.work.try_begin(caller, Work::Feed)?;
+                let begun = self.0.work.try_begin(caller, BoundedWork::Feed)?;
                 let feed: Arc<SharedFeed> = Arc::default();
                 let reader = self.start(topic.clone(), Arc::clone(&feed));
                 let own = Arc::clone(&feed);

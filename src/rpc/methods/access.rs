@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::super::caller::{Bounds, JobOwnership, Outside};
 use super::super::request_trace::trace_of_request;
 use super::super::visible_health::sees_whole_types;
-use super::{CallContext, PATIENCE, Result, RpcError, Scope, Work, code};
+use super::{BoundedWork, CallContext, PATIENCE, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId, JobReference, unique_scope};
@@ -289,7 +289,7 @@ impl CallContext {
 
     /// Waits until the caller may search for jobs, as long as it has the permit.
     pub(super) async fn may_search(&self) -> Result<OwnedSemaphorePermit> {
-        self.work.begin(&self.caller.name, Work::Search, PATIENCE).await
+        self.work.begin(&self.caller.name, BoundedWork::Search, PATIENCE).await
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may change.
