@@ -123,7 +123,7 @@ fn routes(site: Site) -> Router {
         .layer(from_fn_with_state(site.clone(), guard::identify))
         .layer(from_fn_with_state(site.clone(), guard::in_time));
     let open = Router::new()
-        .route("/login", get(login::form).post(login::sign_in))
+        .route("/login", get(login::form).post(login::sign_in).layer(login::body_limit()))
         .route("/static/{hash}/{name}", get(assets::file));
     Router::new().merge(pages).merge(open).with_state(site).layer(from_fn(guard::headers))
 }

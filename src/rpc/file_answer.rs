@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::warn;
 
-use super::file_reads::PATIENCE;
+use super::caller_work::{BoundedWork, PATIENCE};
 use super::method::CallContext;
 use super::methods::{found_file, found_output};
 use super::rpc_error::Result;
@@ -31,7 +31,7 @@ impl MethodTable {
         headers: &HeaderMap,
     ) -> Result<Response> {
         self.permitted(&context, "job.file")?;
-        let place = self.file_reads.begin(&context.caller.name, PATIENCE).await?;
+        let place = self.work.begin(&context.caller.name, BoundedWork::File, PATIENCE).await?;
         let found = found_file(&context, id, name).await?;
         let about = format!("`{name}` of job {id}");
         sent(&context.client, (found, place), about, headers).await
@@ -45,7 +45,7 @@ impl MethodTable {
         headers: &HeaderMap,
     ) -> Result<Response> {
         self.permitted(&context, "job.output")?;
-        let place = self.file_reads.begin(&context.caller.name, PATIENCE).await?;
+        let place = self.work.begin(&context.caller.name, BoundedWork::File, PATIENCE).await?;
         let (kind, bytes) = match found_output(&context, id).await? {
             JobOutput::Text(text) => ("text/plain; charset=utf-8", text.into_bytes()),
             JobOutput::Bytes(bytes) => ("application/octet-stream", bytes),

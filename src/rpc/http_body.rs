@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -11,9 +10,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
+use super::caller_work::{BoundedWork, PATIENCE};
+use super::json::Sender;
 use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 
+/// The largest body that counts as none of the large ones of its caller, and the largest JSON of a caller who is not known yet: it
+/// can only log in.
+const SMALL_BYTES: usize = 256 << 10;
+/// The name of callers who are not known, in a sentence.
+const STRANGER: &str = "a caller without a token";
 /// The largest part of a body that is compressed in one piece.
 const BLOCK_BYTES: usize = 64 << 10;
 
@@ -23,13 +29,18 @@ pub(super) async fn read_json(service: &ApiService, request: Request) -> Result<
         let message = "the content type must be application/json: send the header `Content-Type: application/json`";
         return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
-    read_body(service, request).await
+    let known = request.extensions().get::<Sender>().map_or(Ok(()), |of| of.known().map(drop));
+    let size_max = if known.is_ok() { usize::MAX } else { SMALL_BYTES };
+    match body(service, request, size_max).await {
+        Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            Err(known.err().unwrap_or(error))
+        }
+        read => read,
+    }
 }
 
 pub(super) async fn read_body(service: &ApiService, request: Request) -> Result<Bytes> {
-    let settings = service.settings();
-    let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX);
-    body(request, size_max, settings.client_timeout).await
+    body(service, request, usize::MAX).await
 }
 
 fn refused(status: StatusCode, message: impl Into<String>) -> RpcError {
@@ -45,7 +56,11 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
         .any(|known| essence.eq_ignore_ascii_case(known))
 }
 
-async fn body(request: Request, size_max: usize, within: Duration) -> Result<Bytes> {
+/// Reads a body of at most so many bytes, and of at most `api.body_size_max`.
+async fn body(service: &ApiService, request: Request, size_max: usize) -> Result<Bytes> {
+    let settings = service.settings();
+    let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX).min(size_max);
+    let within = settings.client_timeout;
     let told = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let told = told.and_then(|text| text.parse::<usize>().ok());
     let too_large = || {
@@ -56,6 +71,11 @@ async fn body(request: Request, size_max: usize, within: Duration) -> Result<Byt
     if told.is_some_and(|told| told > size_max) {
         return Err(too_large());
     }
+    let caller = request.extensions().get::<Sender>().and_then(|of| of.caller.clone());
+    let caller = caller.as_ref().map_or(STRANGER, |of| &of.name);
+    let is_small = told.unwrap_or(size_max) <= SMALL_BYTES;
+    let begun = service.table.work.begin(caller, BoundedWork::Body, PATIENCE);
+    let _place = if is_small { None } else { Some(begun.await?) };
     let read = axum::body::to_bytes(request.into_body(), size_max);
     match tokio::time::timeout(within, read).await {
         Ok(Ok(body)) => Ok(body),

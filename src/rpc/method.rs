@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::caller::{Caller, Scope};
+use super::caller_work::CallerWork;
 use super::follow::Following;
 use super::rpc_error::{Result, RpcError, code};
 use crate::client::{Client, FilesByPlace};
@@ -27,6 +28,8 @@ pub struct CallContext {
     /// The configuration in force: script types, limits, periodic jobs, bounds of objects.
     pub config: Arc<Config>,
     pub caller: Arc<Caller>,
+    /// The work of all callers that is bounded for each.
+    pub(super) work: Arc<CallerWork>,
     /// Learns the job that `job.run` waits for.
     pub(super) begun: Option<Arc<watch::Sender<Option<JobId>>>>,
     /// Files that came beside the parameters, for the jobs that are submitted, by their places.
@@ -207,8 +210,9 @@ impl CallContext {
         caller: Arc<Caller>,
     ) -> Self {
         let client = client.acting_as(caller.job_rights());
-        let (begun, files, is_of_command_line) = (None, Arc::default(), false);
-        Self { client, address, config, caller, begun, files, is_of_command_line }
+        let (work, begun, files, is_of_command_line) =
+            (Arc::default(), None, Arc::default(), false);
+        Self { client, address, config, caller, work, begun, files, is_of_command_line }
     }
 
     /// Returns the means of a user of Redis itself.

@@ -44,6 +44,7 @@ mod system;
 mod visible_reads;
 
 use super::caller::Scope;
+use super::caller_work::{BoundedWork, PATIENCE};
 use super::method::{CallContext, Method};
 use super::rpc_error::{Result, RpcError, code};
 

@@ -66,10 +66,11 @@ impl ApiService {
         tracer: Option<Tracer>,
     ) -> Self {
         let address = config.borrow().redis.redacted_url().into();
+        let table = Arc::new(MethodTable::new(tracer));
         let parts = ApiParts {
-            table: Arc::new(MethodTable::new(tracer)),
             address,
-            follows: FollowHub::new(client.clone()),
+            follows: FollowHub::new(client.clone(), Arc::clone(&table.work)),
+            table,
             client,
             config,
             login: TokenLogin::new(check, logins),

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::file_reads::FileReads;
+use super::caller_work::CallerWork;
 use super::follow::Following;
 use super::method::{CallContext, Method, MethodResult};
 use super::rpc_error::{Result, RpcError, code};
@@ -20,7 +20,7 @@ pub struct MethodTable {
     identifiers: HashMap<String, &'static str>,
     document: OnceLock<Value>,
     paths: OnceLock<Value>,
-    pub(super) file_reads: FileReads,
+    pub(crate) work: Arc<CallerWork>,
     tracer: Option<Tracer>,
     /// Room for the records of calls whose answers were lost.
     in_doubt: Arc<Semaphore>,
@@ -41,8 +41,8 @@ impl MethodTable {
         let identifiers = dotted.map(|name| (name.replace('.', "_"), *name)).collect();
         let (document, paths) = (OnceLock::new(), OnceLock::new());
         let in_doubt = Arc::new(Semaphore::new(IN_DOUBT_MAX));
-        let file_reads = FileReads::default();
-        Self { methods, identifiers, document, paths, file_reads, tracer, in_doubt }
+        let work = Arc::default();
+        Self { methods, identifiers, document, paths, work, tracer, in_doubt }
     }
 
     /// The methods, in the order of their names.
@@ -92,7 +92,8 @@ impl MethodTable {
         let method = self.permitted(&context, name)?;
         let (client, params) = (context.client.clone(), method.named(params)?);
         let of = method.changes().then(|| target_of(&params));
-        let call = (method.call)(context.clone(), params);
+        let of_call = CallContext { work: Arc::clone(&self.work), ..context.clone() };
+        let call = (method.call)(of_call, params);
         let result = match &self.tracer {
             Some(tracer) => request_trace::traced(tracer, method.name, call).await,
             None => call.await,

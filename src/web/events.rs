@@ -17,7 +17,7 @@ use super::live::{Feed, LiveParts, PERIOD, Picture, Pictures};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use super::{actors, brokers, graph, job, jobs, layout, limits, machines, overview, queues};
-use crate::rpc::Caller;
+use crate::rpc::{BoundedWork, Caller};
 
 /// A stream ends after this time; the browser opens the next one, for the visitor who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
@@ -48,11 +48,16 @@ pub(super) async fn follow(visit: Visit, PageQuery(asked): PageQuery<EventsQuery
     let name = if visit.is_bound() { name } else { "" };
     let key = format!("{} {scopes:?} {bounds:?} {name}", asked.page);
     let loaded = Instant::now();
-    let Some((pictures, feed)) = visit.site.feeds.join(&key) else {
+    let begun = visit.site.service.table.work.try_begin(&visit.caller.name, BoundedWork::Page).ok();
+    let Some((pictures, feed)) = visit.site.feeds.join(&key, begun.is_some()) else {
         return Err(PageError::overloaded("Too many pages are open."));
     };
     if let Some(feed) = feed {
-        tokio::spawn(render(visit.clone(), asked.page, key, feed));
+        let rendered = render(visit.clone(), asked.page, key, feed);
+        tokio::spawn(async move {
+            rendered.await;
+            drop(begun);
+        });
     }
     let (events, mut receiver) = mpsc::channel(1);
     tokio::spawn(async move {

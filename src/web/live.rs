@@ -193,8 +193,8 @@ pub(super) struct Feeds {
 
 impl Feeds {
     /// Joins those who look at a page. Returns the feed too if nobody renders it yet: the caller then starts a
-    /// task that does. `None` if too many pages are open.
-    pub(super) fn join(&self, page: &str) -> Option<(Pictures, Option<Feed>)> {
+    /// task that does. `None` if too many pages are open, or if the caller may not open another one.
+    pub(super) fn join(&self, page: &str, may_open: bool) -> Option<(Pictures, Option<Feed>)> {
         let mut open = self.open.lock();
         let number = open.len();
         match open.entry(page.to_owned()) {
@@ -202,7 +202,7 @@ impl Feeds {
                 feed.get().joined.notify_one();
                 Some((feed.get().pictures.subscribe(), None))
             }
-            Entry::Vacant(_) if number >= FEEDS_MAX => None,
+            Entry::Vacant(_) if number >= FEEDS_MAX || !may_open => None,
             Entry::Vacant(place) => {
                 let (pictures, receiver) = watch::channel(Arc::new(Picture::default()));
                 let feed = Feed { pictures, joined: Arc::default() };
@@ -300,12 +300,13 @@ mod tests {
     #[test]
     fn page_is_rendered_by_one_task_and_ends_with_its_last_reader() {
         let feeds = Feeds::default();
-        let (first, sender) = feeds.join("/").expect("room");
+        let (first, sender) = feeds.join("/", true).expect("room");
         assert!(sender.is_some());
-        let (second, another) = feeds.join("/").expect("room");
+        let (second, another) = feeds.join("/", true).expect("room");
         assert!(another.is_none() && !feeds.leave("/"));
         drop((first, second));
         assert!(feeds.leave("/"));
-        assert!(feeds.join("/").expect("room").1.is_some());
+        assert!(feeds.join("/", false).is_none());
+        assert!(feeds.join("/", true).expect("room").1.is_some());
     }
 }

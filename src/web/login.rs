@@ -1,7 +1,7 @@
 //! Signing in and out, and the theme.
 
 use axum::Form;
-use axum::extract::{Query, State};
+use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -85,6 +85,11 @@ fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&s
 /// Returns what the token against forgery of the form is bound to.
 fn forgery_subject(secret: &str) -> String {
     format!("sign in {secret}")
+}
+
+/// Returns the limit of the form's body: who sends it is not known yet.
+pub(super) fn body_limit() -> DefaultBodyLimit {
+    DefaultBodyLimit::max(64 << 10)
 }
 
 #[derive(Deserialize)]

@@ -12,6 +12,7 @@ use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::{info, warn};
 
 use super::layout::{self, Nav, PageFrame, WebPage};
@@ -24,7 +25,7 @@ use super::visitor::{Visitor, forgery_subject};
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::JobFiles;
 use crate::rpc::results::SubmittedId;
-use crate::rpc::{CallContext, MethodResult, RpcError};
+use crate::rpc::{BoundedWork, CallContext, MethodResult, PATIENCE, RpcError};
 
 #[derive(Clone)]
 pub(super) struct Visit {
@@ -124,6 +125,12 @@ impl Visit {
     pub(super) async fn snapshot(&self) -> PageResult<Arc<SiteSnapshot>> {
         let now = self.site.snapshots.get().await?;
         Ok(if self.is_bound() { Arc::new(now.within(&self.caller)) } else { now })
+    }
+
+    /// Waits until the visitor may search for jobs, as long as it has the permit.
+    pub(super) async fn may_search(&self) -> Result<OwnedSemaphorePermit, RpcError> {
+        let work = &self.site.service.table.work;
+        work.begin(&self.caller.name, BoundedWork::Search, PATIENCE).await
     }
 
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.

@@ -4,6 +4,7 @@ mod agents;
 mod files;
 mod health;
 mod listener;
+mod load;
 mod outage;
 pub(crate) mod prometheus;
 mod rest;

@@ -69,8 +69,9 @@ impl Follower {
         subscription: String,
         following: Following,
     ) -> Result<Self> {
-        let Following { topic, since, bound } = following;
-        let seat = hub.join(&topic)?;
+        let Following { topic, since, caller } = following;
+        let seat = hub.join(&topic, &caller.name)?;
+        let bound = Some(caller).filter(|caller| caller.is_bound());
         let news = seat.feed.news();
         let place = match (&topic, since) {
             (FollowTopic::Job(..), since) => Some(since.unwrap_or_default()),

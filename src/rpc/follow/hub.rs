@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
+use super::super::caller_work::{BoundedWork, CallerWork};
 use super::super::rpc_error::{Result, RpcError, code};
 use super::feed::SharedFeed;
 use super::read;
@@ -26,12 +27,15 @@ struct HubParts {
     client: Client,
     feeds: Mutex<HashMap<FollowTopic, OpenFeed>>,
     places: Arc<Semaphore>,
+    work: Arc<CallerWork>,
 }
 
 struct OpenFeed {
     feed: Arc<SharedFeed>,
     followers: usize,
     reader: AbortHandle,
+    /// A place of the caller who began it.
+    _begun: OwnedSemaphorePermit,
 }
 
 /// A place among the followers of a feed.
@@ -39,7 +43,7 @@ pub(super) struct FeedSeat {
     hub: FollowHub,
     topic: FollowTopic,
     pub(super) feed: Arc<SharedFeed>,
-    _place: OwnedSemaphorePermit,
+    _places: [OwnedSemaphorePermit; 2],
 }
 
 impl Drop for FeedSeat {
@@ -49,21 +53,22 @@ impl Drop for FeedSeat {
 }
 
 impl FollowHub {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client, work: Arc<CallerWork>) -> Self {
         let places = Arc::new(Semaphore::new(FOLLOWERS_MAX));
-        Self(Arc::new(HubParts { client, feeds: Mutex::default(), places }))
+        Self(Arc::new(HubParts { client, feeds: Mutex::default(), places, work }))
     }
 
     pub(super) fn client(&self) -> &Client {
         &self.0.client
     }
 
-    /// Joins the followers of a thing. The first one starts its reader.
-    pub(super) fn join(&self, topic: &FollowTopic) -> Result<FeedSeat> {
+    /// Joins the followers of a thing for a caller. The first one starts its reader.
+    pub(super) fn join(&self, topic: &FollowTopic, caller: &str) -> Result<FeedSeat> {
         let full = |what: &str, most: usize| {
             let message = format!("{what}: the limit of a supervisor is {most}; try again later");
             RpcError::new(code::CONFLICT, message).with("most", most).with("retryable", true)
         };
+        let own = self.0.work.try_begin(caller, BoundedWork::Subscription)?;
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| full("too many subscriptions are open", FOLLOWERS_MAX))?;
         let mut feeds = self.0.feeds.lock();
@@ -77,13 +82,15 @@ impl FollowHub {
                 return Err(full("too many jobs are followed", FEEDS_MAX));
             }
             Entry::Vacant(vacant) => {
+                let begun = self.0.work.try_begin(caller, BoundedWork::Feed)?;
                 let feed: Arc<SharedFeed> = Arc::default();
                 let reader = self.start(topic.clone(), Arc::clone(&feed));
-                vacant.insert(OpenFeed { feed: Arc::clone(&feed), followers: 1, reader });
+                let own = Arc::clone(&feed);
+                vacant.insert(OpenFeed { feed: own, followers: 1, reader, _begun: begun });
                 feed
             }
         };
-        Ok(FeedSeat { hub: self.clone(), topic: topic.clone(), feed, _place: place })
+        Ok(FeedSeat { hub: self.clone(), topic: topic.clone(), feed, _places: [own, place] })
     }
 
     fn start(&self, topic: FollowTopic, feed: Arc<SharedFeed>) -> AbortHandle {

@@ -27,8 +27,8 @@ pub(crate) struct Following {
     pub(crate) topic: FollowTopic,
     /// The sequence number to continue after.
     pub(crate) since: Option<StreamPlace>,
-    /// The caller, if it has bounds: a job may leave them while it is followed, and statistics are of its types.
-    pub(crate) bound: Option<Arc<Caller>>,
+    /// The caller. If it has bounds, a job may leave them while it is followed, and statistics are of its types.
+    pub(crate) caller: Arc<Caller>,
 }
 
 /// The place of an entry in a stream of Redis, which is the sequence number of notifications: milliseconds by Redis's clock, and

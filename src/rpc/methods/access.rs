@@ -5,11 +5,12 @@ use std::fmt::Display;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::super::caller::{Bounds, JobOwnership, Outside};
 use super::super::request_trace::trace_of_request;
 use super::super::visible_health::sees_whole_types;
-use super::{CallContext, Result, RpcError, Scope, code};
+use super::{BoundedWork, CallContext, PATIENCE, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId, JobReference, unique_scope};
@@ -284,6 +285,11 @@ impl CallContext {
         };
         self.uses(script_type)?;
         Ok(self.config.check_asked(&job.spec)?)
+    }
+
+    /// Waits until the caller may search for jobs, as long as it has the permit.
+    pub(super) async fn may_search(&self) -> Result<OwnedSemaphorePermit> {
+        self.work.begin(&self.caller.name, BoundedWork::Search, PATIENCE).await
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may change.

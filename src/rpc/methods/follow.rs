@@ -78,8 +78,7 @@ async fn job(context: CallContext, params: FollowJob) -> Result<Following> {
 }
 
 fn following(context: &CallContext, topic: FollowTopic, since: Option<StreamPlace>) -> Following {
-    let bound = context.caller.is_bound().then(|| Arc::clone(&context.caller));
-    Following { topic, since, bound }
+    Following { topic, since, caller: Arc::clone(&context.caller) }
 }
 
 /// Where to begin.

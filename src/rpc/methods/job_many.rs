@@ -208,6 +208,7 @@ async fn change_found(
     if most == 0 {
         return Err(RpcError::wrong("limit", "`limit` is from 1 on"));
     }
+    let _place = context.may_search().await?;
     let (mut query, search) = job_list::search_of(context, filter, most).await?;
     let (mut changed, mut jobs, mut reached) = (ManyChanged::default(), None, 0);
     let is_complete = loop {

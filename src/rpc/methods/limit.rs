@@ -54,7 +54,8 @@ async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocumen
     check_period(since, until)?;
     if let Some(by) = params.by {
         let asked = AskedPlaces { by, script_type, since, until };
-        return Ok(context.client.stats().by(&asked, |job| context.caller.sees(job)).await?);
+        let _place = context.may_search().await?;
+        return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
     }
     let mut stats = match (since, until) {
         (None, None) => context.client.stats().get().await?,

@@ -250,7 +250,8 @@ async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>>
         ..ListQuery::default()
     };
     let sees = |job: &JobSummary| context.caller.sees(job);
-    let found = context.client.jobs().find(&query, &JobSearch::default(), sees).await?;
+    let _place = context.may_search().await?;
+    let found = context.client.find_jobs(&query, &JobSearch::default(), sees).await?;
     Ok(found.items.iter().map(|job| job.id.to_string()).collect())
 }
 

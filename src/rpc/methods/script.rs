@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::job_types::mask;
 use super::params::Nothing;
-use super::{CallContext, Result, RpcError, Scope, blocking, code};
+use super::{BoundedWork, CallContext, PATIENCE, Result, RpcError, Scope, blocking, code};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{EngineKind, read_script_head};
 use crate::engine::rhai::{Finding, Function};
@@ -219,7 +219,10 @@ async fn check(context: CallContext, params: CheckScript) -> Result<Findings> {
         return Err(InvalidJob::new("script", format!("is longer than {most} bytes")).into());
     }
     let config = Arc::clone(&context.config);
+    let place = context.work.begin(&context.caller.name, BoundedWork::Check, PATIENCE).await?;
     let errors = blocking(move || {
+        // The check goes on after its caller has left.
+        let _place = place;
         Ok(check_script(
             &config.types,
             (&config.job, &config.osis),

@@ -78,7 +78,8 @@ async fn of(
             ..query
         };
         let sees = |job: &JobSummary| visit.sees(job);
-        let found = visit.site.client.jobs().find(&query, &search, sees).await?;
+        let _place = visit.may_search().await?;
+        let found = visit.site.client.find_jobs(&query, &search, sees).await?;
         let jobs: Vec<JobDoc> = found.items.iter().map(JobDoc::from).collect();
         shown.push(html! {
             section {
