@@ -47,7 +47,8 @@ toml_table! {
         /// The file with the password. Without one, the systemd credential `amqp-password` if the unit has one, else
         /// the password of the url.
         password_file: Option<PathBuf> as "empty_is_none" = None => File;
-        /// The certificate authority of RabbitMQ, in PEM; by default the authorities of the system.
+        /// The certificate authority of RabbitMQ, or RabbitMQ's own certificate, in PEM; by default the authorities of the
+        /// system.
         tls_ca_file: Option<PathBuf> as "empty_is_none" = None => File;
         /// The management API, `http://HOST:PORT`, for `hero amqp check`: it lists bindings, and all arguments of a
         /// queue. The login is in the url; its user needs the tag `management`. Empty: none.
