@@ -126,18 +126,18 @@ async fn take_identity(
     loop {
         match identity::take(boot, started_at).await {
             Ok(()) => return Ok(true),
-            Err(ActorError::IdentityHeld { actor, host, pid, same_name: Some(beat) }) => {
+            Err(ActorError::IdentityHeld { actor, host, pid, clone: Some(sightings) }) => {
                 match &before {
                     None => info!(
-                        "{actor} ran with pid {pid} on a machine named {host} as this one: waiting until its presence \
-                         expires, if the machine was started again"
+                        "{actor} ran with pid {pid} on {host}, which has the name or the machine id of this machine: \
+                         waiting until its presence expires, if the machine was started again"
                     ),
-                    Some(before) if *before != beat => {
-                        return Err(ActorError::HeldByClone { actor, host, pid });
+                    Some(before) if *before != sightings.heartbeat => {
+                        return Err(ActorError::HeldByClone { actor, sightings });
                     }
                     Some(_) => {}
                 }
-                before = Some(beat);
+                before = Some(sightings.heartbeat);
             }
             Err(ActorError::Store(error)) if error.is_outage() => {
                 if boot.health.outage.failed_by(Instant::now(), &error) {

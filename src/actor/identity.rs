@@ -11,6 +11,7 @@ use super::machine;
 use crate::client::host_name;
 use crate::engine::process::folders_left;
 use crate::proto::job::BootId;
+use crate::proto::labels::label;
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::target::ActorId;
 use crate::store::{Appearance, BootDeath, PresenceOf, StoreError};
@@ -26,19 +27,36 @@ pub enum ActorError {
         actor: ActorId,
         host: String,
         pid: u32,
-        /// The last heartbeat of the other process, if its machine has the name of this one and is another, or was started
-        /// again since.
-        same_name: Option<String>,
+        /// Both sightings, if its machine may be this one before its last start, or a clone of it.
+        clone: Option<Box<CloneSightings>>,
     },
     #[error(
-        "actor {actor} is already running with pid {pid} on another machine that is named {host} as well, such as a \
-         clone of this one; give one of them another host name, and this actor another instance number"
+        "actor {actor} is already running on a clone of this machine: {0}; give the clone an id of its own (rm \
+         /etc/machine-id && systemd-machine-id-setup) and another host name, and its actor another instance number",
+        sightings.text
     )]
-    HeldByClone { actor: ActorId, host: String, pid: u32 },
+    HeldByClone { actor: ActorId, sightings: Box<CloneSightings> },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot start the threads that run scripts: {0}")]
     Threads(#[from] std::io::Error),
+}
+
+/// An actor of one name on two machines that look the same.
+#[derive(Debug)]
+pub struct CloneSightings {
+    /// The last heartbeat of the other process.
+    pub heartbeat: String,
+    text: String,
+}
+
+impl CloneSightings {
+    fn new(there: &Presence, here: &Presence) -> Self {
+        let heartbeat = there.last_heartbeat.clone();
+        let (there, here) = (there.sighting(), here.sighting());
+        let text = format!("there {there}, heartbeat {heartbeat}; here {here}");
+        Self { heartbeat, text }
+    }
 }
 
 /// Takes the identities of all actors of this process, or none of them.
@@ -74,7 +92,9 @@ async fn take_one(
         actor: actor.clone(),
         host: presence.map_or_else(|| "an unknown host".to_owned(), |p| p.hostname.clone()),
         pid: presence.map_or(0, |p| p.pid),
-        same_name: presence.and_then(|holder| heartbeat_of_same_name(holder, own)),
+        clone: presence
+            .filter(|holder| looks_the_same(holder, own))
+            .map(|holder| Box::new(CloneSightings::new(holder, own))),
     };
     let Ok(holder) = Presence::parse(held.as_bytes()) else {
         return Err(held_by(None));
@@ -84,7 +104,8 @@ async fn take_one(
     };
     // On a copy of a machine, made while the actor ran, its process is gone and the name is live.
     if !gone.contains(&ended) && boot.store.actors().is_listening(actor).await? {
-        return Err(held_by(Some(&holder)));
+        let sightings = Box::new(CloneSightings::new(&holder, own));
+        return Err(ActorError::HeldByClone { actor: actor.clone(), sightings });
     }
     gone.insert(ended.clone());
     info!(actor = %actor, pid = holder.pid, "takes the name over from a process that has ended");
@@ -148,11 +169,13 @@ fn is_gone(holder: &Presence, own: &Presence) -> bool {
         && (holder.pid == own.pid || !machine::is_alive(holder.pid, holder.pid_since))
 }
 
-/// Returns the last heartbeat of a holder whose machine has the name of this one, but another id: it is a clone, or this
-/// machine before its last start.
-fn heartbeat_of_same_name(holder: &Presence, own: &Presence) -> Option<String> {
+/// Returns whether a holder is on another boot of a machine with the name or the machine id of this one: on a clone, or
+/// on this machine before its last start.
+fn looks_the_same(holder: &Presence, own: &Presence) -> bool {
     let is_other = !own.machine.is_empty() && holder.machine != own.machine;
-    (is_other && holder.hostname == own.hostname).then(|| holder.last_heartbeat.clone())
+    let machine = |of: &Presence| label(&of.labels, "machine").cloned();
+    let has_id = machine(own).is_some() && machine(holder) == machine(own);
+    is_other && (holder.hostname == own.hostname || has_id)
 }
 
 pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<PresenceOf> {

@@ -162,6 +162,7 @@ fn run_one(run: Arc<RunningJob>, of: &ThreadSpec, log_writer: &mut LogWriter) ->
         attempt: job.attempt,
         traceparent: run.traceparent,
         attempts_left: attempts_left(job),
+        started_at: job.started_at,
         state: job.kept_state.as_deref(),
         event: job.event.as_deref(),
         source: &job.spec.script,

@@ -52,8 +52,8 @@ impl Link {
     }
 
     pub fn management(&self, config: &AmqpConfig) -> Option<Management> {
-        let url = &config.management_url;
-        (!url.is_empty()).then(|| Management::new(url, &self.consuming.way))
+        let is_there = !config.management_url.is_empty();
+        is_there.then(|| Management::new(config, &self.consuming.way))
     }
 
     /// Connects, if there is no connection yet.

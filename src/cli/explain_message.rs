@@ -13,6 +13,8 @@ use crate::proto::text::shown;
 const PAGE: &str = include_str!("../../docs/messages.md");
 /// A message is recognized by as many characters of its own.
 const OWN_LEN_MIN: usize = 6;
+/// A text that ends within a message has as many of it.
+const START_LEN_MIN: usize = 16;
 /// A part of a message has as many.
 const PART_LEN_MIN: usize = 4;
 
@@ -63,7 +65,8 @@ impl Explanation {
         format!("{}\n{lines}", self.message)
     }
 
-    /// Returns how many characters of the message the text has in order, if it has all, or how many the message has of it.
+    /// Returns how many characters of the message the text has in order, if it has all or enough of its start, or how many
+    /// the message has of it.
     /// `text` is in small letters.
     fn match_len(&self, text: &str) -> Option<usize> {
         let message = self.message.to_lowercase();
@@ -71,7 +74,11 @@ impl Explanation {
         for part in message.split('…').map(str::trim) {
             let Some(at) = rest.find(part) else {
                 let is_part = text.len() >= PART_LEN_MIN && message.contains(text);
-                return is_part.then_some(text.len());
+                return if is_part {
+                    Some(text.len())
+                } else {
+                    Some(len).filter(|len| *len >= START_LEN_MIN)
+                };
             };
             rest = &rest[at + part.len()..];
             len += part.len();
@@ -125,6 +132,7 @@ mod tests {
         assert_eq!(messages_of("Lost the lease"), ["lost the lease: stopping its jobs"]);
         assert!(messages_of("lease").contains(&"lost the lease: stopping its jobs"));
         assert_eq!(messages_of("of"), [""; 0]);
+        assert_eq!(messages_of("redis has not served for 10s").len(), 1, "a line that is cut");
         assert_eq!(messages_of("kernel: oops, a fault of another program"), [""; 0]);
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use jiff::Timestamp;
@@ -156,6 +157,12 @@ impl JobOptions {
         let mut spec = JobSpec::default();
         self.further.settings.apply(&mut spec, None)?;
         Ok(spec)
+    }
+
+    /// Returns the text of the script, and the time that it has: all that a task of rhailib has of them.
+    pub(super) fn text_and_timeout(&self, config: &Config) -> Result<(String, Duration), Error> {
+        let timeout = self.settings_of_many()?.timeout.unwrap_or(config.job.timeout);
+        Ok((self.source.read(config.job.script_size_max)?, timeout))
     }
 
     pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {

@@ -1,6 +1,7 @@
 //! `hero submit`: submits one job, a batch or a graph, and does not wait.
 
 mod batch_lines;
+mod circle;
 mod graph;
 mod many;
 
@@ -15,7 +16,7 @@ use self::batch_lines::{BatchLines, JobPerLine};
 pub(super) use self::graph::{params, read_plan};
 use super::api::{ApiMethods, MethodError, read, settings};
 use super::every::EveryOptions;
-use super::help::MANY;
+use super::help::{MANY, WHERE};
 use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
 use super::key::Signing;
@@ -31,6 +32,7 @@ use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobSpec, SETTINGS};
+use crate::proto::legacy::Circle;
 use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::SubmittedGraph;
 
@@ -67,6 +69,7 @@ const EACH_TAKES_NO: [&str; 4] = ["graph", "batch", "uses", "unique_key"];
                         ls *.png | hero submit --each - --input {} resize.sh\n  \
                         hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
                         hero submit --each hosts.txt --timeout 5m check.sh\n  \
+                        hero submit --circle main --timeout 1m -e '40 + 2'\n  \
                         hero submit --each hosts.txt --at-a-time 4 --stop-after 5% -- deploy\n  \
                         hero submit --each hosts.txt --pause-after '1 tell' -- deploy\n  \
                         hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
@@ -94,6 +97,10 @@ pub(super) struct Submit {
     /// and --stdin, and names the job, as one batch; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = EACH_TAKES_NO, help_heading = MANY)]
     each: Option<PathBuf>,
+    /// Write the script as a task into this circle of rhailib, for its own workers, wait for it, for --timeout or
+    /// job.timeout, and print its output
+    #[arg(long, value_name = "NAME", conflicts_with_all = no_options_of_a_task(), help_heading = WHERE)]
+    circle: Option<Circle>,
     /// Print what would be submitted as JSON, and submit nothing
     #[arg(long, conflicts_with_all = ["check", "ids"])]
     dry_run: bool,
@@ -109,6 +116,12 @@ pub(super) struct Submit {
     callbacks: CallbackFiles,
     #[command(flatten)]
     every: EveryOptions,
+}
+
+/// The ids of the options that a task of rhailib cannot have.
+fn no_options_of_a_task() -> impl Iterator<Item = &'static str> {
+    let of_job = JobOptions::ids().filter(|id| *id != "timeout");
+    of_job.chain(["id", "name", "notify", "check", "dry_run", "Many"])
 }
 
 /// Returns the members that a line of a batch may have, in lines for the help.
@@ -153,6 +166,9 @@ impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         if self.dry_run {
             return self.print_dry_run(global);
+        }
+        if let Some(circle) = &self.circle {
+            return Box::pin(self.run_in_circle(circle, global)).await;
         }
         let mut api = global.methods()?;
         if let Some(word) = self.every.word() {
@@ -362,6 +378,7 @@ mod tests {
             &["--batch", "b", "--ids"],
             &["--each", "-", "--all-or-none", "--ids", "--timeout", "1m", "--", "gzip", "-k"],
             &["--each", "lines", "--on-end", "e.py", "resize.sh", "--", "{}"],
+            &["-e", "1", "--circle", "main", "--timeout", "1m"],
             &["-e", "1", "-t", "osis"],
             &["--timeout", "1m", "--", "rsync", "-a"],
         ] {
@@ -382,6 +399,9 @@ mod tests {
             &["--graph", "g.toml", "--all-or-none"],
             &["-e", "1", "--all-or-none"],
             &["-e", "1", "--ids"],
+            &["-e", "1", "--circle", "main", "--env", "A=b"],
+            &["--circle", "main", "--batch", "b"],
+            &["-e", "1", "--circle", "main", "--dry-run"],
             &["-e", "1", "-t", "osis", "--at-a-time", "1"],
             &["--batch", "b", "--stop-after", "0%"],
             &[],

@@ -37,6 +37,7 @@ mod backup;
 mod builder;
 mod change_many;
 mod changes;
+mod circles;
 mod client_error;
 mod completion;
 mod cron_documents;

@@ -171,7 +171,7 @@ pub enum ClientError {
     /// The wait timed out. The job or graph goes on, as far as that is known.
     #[error("gave up waiting for {of} {id} after {waited:.1?}; {}", shown_course(.unknown.as_deref()))]
     GaveUp {
-        /// `job` or `graph`.
+        /// `job`, `graph` or `task`.
         of: &'static str,
         id: JobId,
         waited: Duration,

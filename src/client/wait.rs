@@ -19,7 +19,7 @@ const CONNECTIONS_MAX: usize = 64;
 const IDLE_MAX: usize = 8;
 /// The wait of one pop, before the hash is checked: the end of a job whose actor only
 /// writes the hash is noticed within this time.
-const POP: Duration = Duration::from_secs(1);
+pub(super) const POP: Duration = Duration::from_secs(1);
 /// The step that is confirmed at a submission.
 pub(super) const STORED: &str = "is stored";
 /// The step that is confirmed at an end.
@@ -190,7 +190,7 @@ pub(super) async fn confirmed(store: &Store, ids: &[JobId], what: &'static str) 
 
 /// A wait for the end of a job or graph, with its bound.
 pub(super) struct WaitBound<'p> {
-    /// `job` or `graph`.
+    /// `job`, `graph` or `task`.
     of: &'static str,
     id: &'p JobId,
     began: Instant,

@@ -47,9 +47,10 @@ toml_table! {
         /// The file with the password. Without one, the systemd credential `amqp-password` if the unit has one, else
         /// the password of the url.
         password_file: Option<PathBuf> as "empty_is_none" = None => File;
-        /// The certificate authority of RabbitMQ, in PEM; by default the authorities of the system.
+        /// The certificate authority of RabbitMQ, or RabbitMQ's own certificate, in PEM; by default the authorities of the
+        /// system.
         tls_ca_file: Option<PathBuf> as "empty_is_none" = None => File;
-        /// The management API, `http://HOST:PORT`, for `hero amqp check`: it lists bindings, and all arguments of a
+        /// The management API, `http://HOST:PORT` or `https://HOST:PORT`, for `hero amqp check`: it lists bindings, and all arguments of a
         /// queue. The login is in the url; its user needs the tag `management`. Empty: none.
         ///
         ///     amqp.management_url = "http://127.0.0.1:15672"
@@ -160,11 +161,15 @@ impl AmqpConfig {
     pub(super) fn check(&self, types: &BTreeMap<ScriptType, TypeConfig>) -> Result<(), Fault> {
         let own = KeyPath::of(&["amqp"]);
         self.url.check().map_err(|reason| Fault::new(own.then("url"), reason))?;
-        if self.tls_ca_file.is_some() && !self.url.is_tls() {
+        let is_tls = self.url.is_tls() || self.management_url.starts_with("https:");
+        if self.tls_ca_file.is_some() && !is_tls {
             return own.wrong("tls_ca_file", "is for TLS, but amqp.url does not begin with amqps");
         }
         if !self.management_url.is_empty() && !is_management(&self.management_url) {
-            return own.wrong("management_url", "must be of the form http://HOST:PORT");
+            return own.wrong(
+                "management_url",
+                "must be of the form http://HOST:PORT or https://HOST:PORT",
+            );
         }
         if !is_word(self.queue_tag.as_bytes(), 32, b"_-.") {
             let form = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
@@ -224,7 +229,8 @@ impl AmqpConfig {
 
 /// Returns true for `http://HOST:PORT`.
 fn is_management(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").unwrap_or_default();
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let rest = rest.unwrap_or_default();
     let is_plain = rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@".contains(&byte));
     is_plain && host_and_port(rest, 0).is_some_and(|(_, port)| port > 0)
 }
@@ -252,7 +258,7 @@ mod tests {
             ("prefetch = 0", "2:12: amqp.prefetch must be from 1 to 10000, not 0"),
             ("brokers.rBroker = 65", "2:19: amqp.brokers.rBroker must be from 0 to 64, not 65"),
             ("brokers.adminGraphBroker = 1", "needs a route with broker = \"adminGraphBroker\""),
-            ("management_url = \"https://h:1\"", "management_url must be of the form http://"),
+            ("management_url = \"ftp://h:1\"", "management_url must be of the form http://"),
             ("management_url = \"http://h\"", "management_url must be of the form http://"),
             ("management_url = \"http://h:1/api\"", "management_url must be of the form http://"),
             ("mode = \"both\"", "2:8: amqp.mode: expected"),

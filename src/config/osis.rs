@@ -22,6 +22,9 @@ toml_table! {
         object_size_max: u64 as "size" = 10 << 20 => Size(1, 64 * MIB);
         /// The number of objects of one context.
         objects_max: u64 = 1_000_000 => Number(1, 1_000_000_000_000);
+        /// Scripts get the time, random numbers and UUIDs: `time_now()`, `random(1, 6)`, `uuid()`. They follow from the
+        /// id of the job, the attempt and its start, so that a replay with these has the same.
+        impure: bool = false => Flag;
     } with {
         /// The indexed fields of each type of objects.
         pub index: BTreeMap<ObjectType, BTreeSet<Field>> = BTreeMap::new(),

@@ -31,6 +31,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::proto::access::Bounds;
 use crate::proto::job::{
@@ -146,6 +148,8 @@ pub struct Script<'a> {
     pub attempt: u32,
     /// The attempts that may follow if this one fails.
     pub attempts_left: u32,
+    /// The start of this attempt by Redis's clock, as the job keeps it; `None` outside of a job.
+    pub started_at: Option<Timestamp>,
     /// The state that an earlier attempt has kept, as JSON.
     pub state: Option<&'a str>,
     /// The event that ended the last wait of the job, as JSON.

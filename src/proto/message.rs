@@ -247,6 +247,30 @@ impl Presence {
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
+
+    /// The kernel's boot id of its machine; empty in the presence of foreign programs.
+    fn machine_boot(&self) -> &str {
+        self.machine.split(' ').next().unwrap_or_default()
+    }
+
+    /// Returns whether its machine is another one: it has another host name, or another boot while this one lived. The
+    /// boots of one machine follow each other.
+    pub fn is_elsewhere(&self, other: &Self) -> bool {
+        self.hostname != other.hostname
+            || self.machine_boot() != other.machine_boot()
+                && self.last_heartbeat > other.started_at
+                && other.last_heartbeat > self.started_at
+    }
+
+    /// Returns where and when it was seen, for a person who has to tell clones of a machine apart.
+    pub fn sighting(&self) -> String {
+        let boot = match self.machine_boot() {
+            "" => "unknown",
+            boot => boot.get(..8).unwrap_or(boot),
+        };
+        let Self { hostname, pid, started_at, .. } = self;
+        format!("{hostname} (boot {boot}, pid {pid} since {started_at})")
+    }
 }
 
 /// The duty of supervisors without which the jobs of dead actors stay started.

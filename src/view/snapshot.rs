@@ -117,11 +117,13 @@ impl Snapshot {
         let pauses: Vec<PauseRule> = client.queues().pauses().await?.rules.into_iter().collect();
         let mut queues = with_actors(client.queues().list_with(others).await?, &actors);
         let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
-        let paused_by = if is_paused {
-            client.queues().paused_by().await.unwrap_or_default()
-        } else {
-            BTreeMap::new()
-        };
+        let paused_by =
+            if is_paused { client.queues().paused_by().await.unwrap_or_default() } else { BTreeMap::new() };
+        for (state, _) in &mut queues {
+            for wait in [&mut state.oldest_wait, &mut state.held_wait].into_iter().flatten() {
+                *wait = without_steps(*wait, at, &supervisors);
+            }
+        }
         for (state, _) in queues.iter_mut().filter(|(state, _)| state.paused) {
             state.paused_by = paused_by.get(&state.queue.to_string()).cloned();
         }
@@ -284,6 +286,19 @@ pub(super) fn claiming_labels(of: &PresenceOf) -> Option<&Labels> {
     of.presence.boot_id.as_ref().map(|_| &of.presence.labels)
 }
 
+/// Returns a wait by Redis's clock without the steps forward that it was set by meanwhile.
+fn without_steps(wait: Duration, now: Timestamp, supervisors: &[SupervisorPresence]) -> Duration {
+    // Each supervisor has noticed the same step.
+    let steps = supervisors.iter().filter_map(|of| of.clock_step.as_ref());
+    let Some(step) = steps.max_by_key(|step| step.seconds) else { return wait };
+    let since = step.at.parse().map(|at| now.duration_since(at)).unwrap_or_default();
+    let since = Duration::try_from(since).unwrap_or_default();
+    match u64::try_from(step.seconds) {
+        Ok(seconds) if wait > since => wait.saturating_sub(Duration::from_secs(seconds)).max(since),
+        _ => wait,
+    }
+}
+
 /// Counts the ready actors that claim from each queue.
 fn with_actors(states: Vec<QueueState>, actors: &[PresenceOf]) -> Vec<(QueueState, u64)> {
     let ready = actors.iter().filter(|of| of.presence.state != ActorState::Draining);
@@ -443,6 +458,28 @@ pub(crate) mod tests {
                 settings: String::new(),
             },
         }
+    }
+
+    #[test]
+    fn wait_has_no_step_forward_of_the_clock_that_it_began_before() {
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        let mut supervisors = healthy_snapshot().supervisors;
+        let wait = |seconds, of: &[SupervisorPresence]| {
+            without_steps(Duration::from_secs(seconds), now, of).as_secs()
+        };
+        assert_eq!(wait(3700, &supervisors), 3700);
+        let step = |seconds| {
+            Some(crate::proto::message::ClockStep {
+                at: "2026-01-31T12:59:00Z".to_owned(),
+                seconds,
+            })
+        };
+        supervisors[0].clock_step = step(3600);
+        assert_eq!(wait(3700, &supervisors), 100, "it began 40 s before the step");
+        assert_eq!(wait(3601, &supervisors), 60, "the step was noticed later");
+        assert_eq!(wait(59, &supervisors), 59, "it began after the step");
+        supervisors[0].clock_step = step(-3600);
+        assert_eq!(wait(3700, &supervisors), 3700);
     }
 
     #[test]

@@ -39,7 +39,10 @@ fn tests_pass(files: &str, env: &[(&str, String)]) {
 fn its_verbs_work_over_redis_and_over_the_api() {
     let redis = Redis::start();
     let address = format!("unix://{}", redis.folder().join("api.sock").display());
-    let hero = Hero::on(&redis).set("api.listen", &format!("[{address:?}]"));
+    // Hero serves another circle than the tests: only then its access list has keys of rhailib.
+    let hero = Hero::on(&redis)
+        .set("api.listen", &format!("[{address:?}]"))
+        .set("supervisor.rhailib_circles", r#"[{ circle = "other", type = "osis" }]"#);
     let _supervisor = hero.supervisor().start();
     let _osis = hero.actor("osis-default-1").start();
     let _python = hero.actor("python-default-1").start();

@@ -166,7 +166,7 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     }
     let redis = Redis::start();
     let hero = on(&redis);
-    let (_supervisor, actors) = (hero.supervisor().start(), fleet(&hero));
+    let (_supervisor, actors) = (hero.supervisor().on_machine("web1").start(), fleet(&hero));
     let gate = redis.folder().join("gate");
     let script = format!("while [ ! -e {} ]; do sleep 0.02; done", gate.display());
     let submit = ["submit", "-t", "bash", "--where", "host = web2", "--id", "runs", "-e", &script];
@@ -182,7 +182,10 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     done.stdout("web2: 2 actors drained, no job of it runs\n");
     hero.run(&["machine", "drain", "web1"])
         .code(0)
-        .says("no other live actor is ready for jobs of bash");
+        .says("no other live actor is ready for jobs of bash")
+        .says("no supervisor is live on another machine");
+    let other = hero.run(&["machine", "drain", "web2"]).code(0);
+    assert!(!other.stderr.contains("no supervisor is live"), "{}", other.stderr);
     let shown = hero.run(&["machine", "show", "web2"]).code(0).stdout;
     assert!(shown.contains("draining") && shown.contains("role=web"), "{shown}");
     assert_eq!(field(&redis, "waits", "status").as_deref(), Some("dispatched"));

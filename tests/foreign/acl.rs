@@ -101,6 +101,7 @@ fn the_shipped_access_rules_are_enough_with_older_programs() {
     client.run(&["submit", "-t", "bash", "-g", "nobody", "--id", "last-one", "-e", "echo"]).code(0);
     client.run(&["job", "stop", "last-"]).code(0);
     client.run(&["migrate", "status"]).code(0);
+    client.run(&["submit", "--circle", "main", "-e", "echo 42"]).code(0).stdout("42\n");
     nothing_was_denied(&redis);
 }
 

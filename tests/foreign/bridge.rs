@@ -102,6 +102,51 @@ fn a_rhailib_worker_and_hero_serve_one_circle() {
 }
 
 #[test]
+fn task_that_hero_submits_runs_in_a_worker_of_rhailib_and_its_reply_is_the_output() {
+    let redis = Redis::start();
+    // Without a supervisor Hero takes no task.
+    let hero = bridging(&redis);
+    let submit =
+        |arguments: &[&str]| hero.run(&[&["submit", "--circle", "main"][..], arguments].concat());
+    // Nobody serves the circle.
+    submit(&["--timeout", "100ms", "-e", "1"]).code(75).says("gave up waiting for task ");
+    let waiting = redis.list("rhai_tasks:main");
+    assert_eq!(detail(&redis, &waiting[0], "status").as_deref(), Some("pending"));
+    let ttl_s: i64 = redis.ask(&format!("TTL rhai_task_details:{}", waiting[0]));
+    assert!(ttl_s > 0, "the details of a task stay for ever");
+    redis.delete("rhai_tasks:main");
+
+    let _worker = Program::serve(&redis, "rhailib_worker", &["main"]);
+    submit(&["-e", "40 + 2"]).code(0).stdout("42\n");
+    let file = redis.folder().join("script.rhai");
+    std::fs::write(&file, "6 * 7").expect("a file");
+    let file = file.display().to_string();
+    let output = hero.run(&["--json", "submit", "--circle", "main", &file]).code(0).stdout;
+    assert_eq!(output.trim(), r#"{"output":"42"}"#);
+    submit(&["-e", "1 / 0"]).code(1).says("in the circle main: division by zero");
+    submit(&["-e", "1", "--retries", "1"]).code(2);
+    hero.run(&["submit", "--circle", "m*", "-e", "1"]).code(2).says("name one circle");
+    let replies = redis.keys("rhai_reply:");
+    assert!(replies.is_empty(), "a reply is left: {replies:?}");
+}
+
+#[test]
+fn end_of_a_task_whose_worker_pushes_no_reply_is_read_from_its_details() {
+    let redis = Redis::start();
+    // Without a supervisor Hero takes no task.
+    let hero = bridging(&redis);
+    let submitted = std::thread::scope(|scope| {
+        let run = scope.spawn(|| hero.run(&["submit", "--circle", "main", "-e", "1"]));
+        wait_until("the task is there", || !redis.list("rhai_tasks:main").is_empty());
+        let task = redis.list("rhai_tasks:main").remove(0);
+        let ended = ["status", "completed", "output", "by the details"];
+        redis.ask_with::<i64, _>(&format!("HSET rhai_task_details:{task}"), &ended);
+        run.join().expect("no panic")
+    });
+    submitted.code(0).stdout("by the details\n");
+}
+
+#[test]
 fn several_supervisors_and_their_deaths_neither_lose_nor_double_a_task() {
     let redis = Redis::start();
     let hero = bridging(&redis);

@@ -7,7 +7,7 @@ use super::{Receiver, fail, hero, wanted};
 use crate::support::{Authority, Hero, Redis, wait_until};
 
 #[test]
-fn webhook_over_https_is_called_only_if_its_authority_is_trusted() {
+fn webhook_over_https_is_called_only_if_its_authority_or_its_own_certificate_is_trusted() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "tls");
     let receiver = Receiver::start(&redis, "receiver.py");
@@ -16,24 +16,31 @@ fn webhook_over_https_is_called_only_if_its_authority_is_trusted() {
     let hero = Hero::on(&redis).add(&format!(
         "[notify.ops]\nwebhook = \"{url}/hook\"\ntls_ca_file = {}\n\
          [notify.other]\nwebhook = \"{url}/other\"\n\
+         [notify.own]\nwebhook = \"{url}/own\"\ntls_ca_file = {}\n\
+         [notify.misnamed]\nwebhook = \"https://localhost:{}/misnamed\"\ntls_ca_file = {}\n\
          [notify.wrong]\nwebhook = \"{url}/wrong\"\ntls_ca_file = {}\n",
         authority.quoted("ca.pem"),
+        authority.quoted("cert.pem"),
+        receiver.port,
+        authority.quoted("cert.pem"),
         stranger.quoted("ca.pem")
     ));
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
     wanted(&redis, &["failed"]);
     fail(&hero, &["--id", "bad"]);
-    receiver.awaits(1);
+    receiver.awaits(2);
     let listed = || hero.run(&["notify", "list"]).code(0).stdout;
     for what_to_do in [
+        "TLS with localhost failed: invalid peer certificate: certificate not valid for name",
         "set tls_ca_file of [notify.other] to its certificate",
         "tls_ca_file of [notify.wrong], does not have its authority",
     ] {
         wait_until(what_to_do, || listed().contains(what_to_do));
     }
     let posts = receiver.received();
-    assert_eq!((posts.len(), &posts[0]["path"]), (1, &"/hook".into()), "{posts:?}");
+    let paths: BTreeSet<&str> = posts.iter().filter_map(|post| post["path"].as_str()).collect();
+    assert_eq!(paths, BTreeSet::from(["/hook", "/own"]), "{posts:?}");
 }
 
 #[test]

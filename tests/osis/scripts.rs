@@ -4,13 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 fn world() -> (Redis, Hero) {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("osis.index.person", "[\"email\", \"age\", \"name\"]")
-        .set("osis.access.alice", "[\"shared\"]");
+        .set("osis.access.alice", "[\"shared\"]")
+        .set("osis.impure", "true");
     (redis, hero)
 }
 
@@ -40,6 +41,24 @@ fn every_example_of_the_documentation_returns_its_output() {
         seen += 1;
     }
     assert!(seen > 8);
+}
+
+#[test]
+fn time_of_a_script_is_the_start_of_its_attempt() {
+    let (redis, hero) = world();
+    let _osis = hero.actor("osis-default-1").start();
+    let run = ["exec", "-t", "osis", "--id", "a", "-e", "sleep(0.05); time_now_text()"];
+    let time = hero.run(&run).code(0).stdout;
+    assert_eq!(Some(time.trim().to_owned()), redis.field(&keys::job("a"), "started_at"));
+}
+
+#[test]
+fn check_of_a_script_of_heromodels_names_the_page_about_objects() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let check = ["script", "check", "-t", "osis", "-e", "let circle = new_circle();"];
+    let found = hero.run(&check).code(65).stdout;
+    assert!(found.contains("docs/objects.md#scripts-of-heromodels"), "{found}");
 }
 
 /// Returns the scripts in the code blocks of a page.

@@ -137,7 +137,7 @@ fn name_of_an_actor_that_lives_on_a_copy_of_this_machine_is_not_taken() {
         }
     });
     let second = hero.actor("osis-default-1").begin().ends().code(73);
-    second.says("actor osis:default:1 is already running on");
+    second.says("actor osis:default:1 is already running on a clone of this machine: there ");
     other.join().expect("a thread");
     // Nothing takes messages any more.
     let _third = hero.actor("osis-default-1").start();

@@ -30,6 +30,7 @@ fn running_job_of_a_live_actor_is_not_charged_when_the_clock_of_redis_is_set() {
     hero.run(&["submit", "-t", "bash", "--id", "a", "-e", &script]).code(0);
     let status = || redis.field(&keys::job("a"), "status").unwrap_or_default();
     wait_until("it runs", || status() == "started");
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
     for (step, told) in [(HOUR_S, "forward by"), (0, "back by")] {
         redis.set_clock(step);
         let looked = || redis.field(&keys::prefix("MARKS"), "leases").unwrap_or_default();
@@ -44,6 +45,9 @@ fn running_job_of_a_live_actor_is_not_charged_when_the_clock_of_redis_is_set() {
         let is_problem =
             |of: &str| of.lines().any(|line| line.contains("ERROR") && line.contains(told));
         wait_until("it is a critical problem", || is_problem(&problems()));
+        let problems = problems();
+        assert!(problems.contains("queue type:osis"), "its job waits: {problems}");
+        assert!(!problems.contains(" for 1h"), "nothing has waited for an hour: {problems}");
         assert_eq!(supervisor.err().matches(told).count(), 1, "told once: {}", supervisor.err());
     }
     fs::write(go, "").expect("a file");

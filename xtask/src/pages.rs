@@ -67,7 +67,8 @@ fn markdown(script_type: &str, groups: &[Group]) -> String {
              [objects.md](objects.md). It also has the functions of declared types, such as \
              `osis_project_task_set(task)` for `[osis.schema.project.task]`: they store the objects \
              that `osis_set(\"project_task\", task)` does, check their fields, and call their id \
-             `sid`, as the published herolib does.\n",
+             `sid`, as the published herolib does. [Scripts of HeroModels](objects.md#scripts-of-heromodels) \
+             are ported to them by hand.\n",
         );
     }
     let _ = write!(

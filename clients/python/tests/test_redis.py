@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
+import threading
 import unittest
 from typing import Any
 
 import redis
 from verbs import Blocking, Verbs
 
-from hero_client import AsyncRedisClient, HeroError, InvalidJob, JobSpec, NeedsApi, RedisClient, Unreachable
+from hero_client import (
+    AsyncRedisClient,
+    HeroError,
+    InvalidJob,
+    JobFailed,
+    JobSpec,
+    NeedsApi,
+    RedisClient,
+    Unreachable,
+    WaitTimeout,
+)
 from hero_client._protocol import Protocol
 
 URL = os.environ["HERO_TEST_REDIS"]
+
+
+def serve_circle(link: Any, tasks: int) -> None:
+    """Does what a worker of rhailib does, with sums and products in place of Rhai."""
+    for _ in range(tasks):
+        task = link.blpop("rhai_tasks:of python")[1].decode()
+        script, reply_to = link.hmget(f"rhai_task_details:{task}", "script", "reply_to_queue")
+        try:
+            outcome = {"status": "completed", "output": str(eval(script)) if b"reply" not in script else "no reply"}
+        except ZeroDivisionError as error:
+            outcome = {"status": "error", "error": str(error)}
+        link.hset(f"rhai_task_details:{task}", mapping=outcome)
+        if b"reply" not in script:
+            link.lpush(reply_to, json.dumps({"task_id": task, **outcome}))
 
 
 class OverRedis(Verbs):
@@ -36,6 +62,18 @@ class OverRedis(Verbs):
             done = self.client.run(JobSpec("osis", "1", **settings), timeout=60)
             self.assertEqual(done.output, "1")
 
+
+    def test_a_script_runs_in_a_circle_of_rhailib(self: Any) -> None:
+        with contextlib.closing(redis.Redis.from_url(URL[len("redis+") :])) as link:
+            worker = threading.Thread(target=serve_circle, args=(link, 3), daemon=True)
+            worker.start()
+            self.assertEqual(self.client.run_in_circle("of python", "6 * 7", timeout=60), "42")
+            with self.assertRaisesRegex(JobFailed, "division by zero"):
+                self.client.run_in_circle("of python", "1 / 0", timeout=60)
+            self.assertEqual(self.client.run_in_circle("of python", "without a reply", timeout=60), "no reply")
+            worker.join()
+            with self.assertRaises(WaitTimeout):
+                self.client.run_in_circle("nobody's", "1", timeout=0.1)
 
     def test_a_large_output_that_is_gone_is_an_error_unless_the_reply_has_it(self: Any) -> None:
         script = "print('x' * 100000)"

@@ -2,6 +2,7 @@
 //! not.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,12 +14,15 @@ use tokio::time::timeout;
 use super::error::LinkError;
 use super::wire::{BrokerAddress, PATIENCE};
 use crate::amqp::compare::FoundQueue;
+use crate::config::AmqpConfig;
 use crate::http::{HttpPoster, Method, PostError, StatusCode};
 
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 pub struct Management {
     url: String,
+    /// The file of authorities, for `https`.
+    authority: Option<PathBuf>,
     authorization: String,
     /// The vhost as a part of a path.
     vhost: String,
@@ -40,12 +44,13 @@ struct BindingOfApi {
 }
 
 impl Management {
-    /// Returns the API at an address `http://HOST:PORT`, with the login of a connection.
-    pub(super) fn new(url: &str, way: &BrokerAddress) -> Self {
+    /// Returns the API of a configuration, with the login of a connection.
+    pub(super) fn new(config: &AmqpConfig, way: &BrokerAddress) -> Self {
         let (user, password) = way.login();
         let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         let vhost = utf8_percent_encode(&way.vhost, NON_ALPHANUMERIC).to_string();
-        Self { url: url.to_owned(), authorization, vhost }
+        let (url, authority) = (config.management_url.clone(), config.tls_ca_file.clone());
+        Self { url, authority, authorization, vhost }
     }
 
     pub async fn queues(&self) -> Result<BTreeMap<String, FoundQueue>, LinkError> {
@@ -97,7 +102,7 @@ impl Management {
 
     async fn ask(&self, path: &str) -> Result<(StatusCode, Vec<u8>), PostError> {
         let headers = [("authorization".to_owned(), self.authorization.clone())];
-        let mut server = HttpPoster::new(&self.url, PATIENCE)?;
+        let mut server = HttpPoster::new(&self.url, PATIENCE)?.trusting(self.authority.clone());
         let answer = server.exchange(Method::GET, path, &headers, (&[][..]).into()).await?;
         Ok((answer.status, answer.whole(ANSWER_BYTES_MAX).await?))
     }

@@ -177,6 +177,7 @@ impl Prompt {
             attempt: 1,
             traceparent: None,
             attempts_left: 0,
+            started_at: None,
             state: None,
             event: None,
             source,

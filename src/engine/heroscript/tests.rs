@@ -60,6 +60,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         attempt: 1,
         traceparent: None,
         attempts_left: 0,
+        started_at: None,
         state: None,
         event: None,
         source,

@@ -93,6 +93,7 @@ impl Job {
             attempt: 1,
             traceparent: None,
             attempts_left: 0,
+            started_at: None,
             state: None,
             event: None,
             source,

@@ -28,6 +28,10 @@ const LANGUAGE_FUNCTIONS: [&str; 10] = [
     "type_of",
 ];
 
+/// Functions of `HeroModels`, which scripts of rhailib begin with.
+const OF_HEROMODELS: [&str; 6] =
+    ["new_calendar", "new_circle", "new_event", "new_user", "save_circle", "save_user"];
+
 /// A mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[schemars(rename = "FindingDocument")]
@@ -177,6 +181,11 @@ fn finding(file: Option<&Path>, position: Position, message: String) -> Finding 
 fn unknown(name: &str, known: &BTreeSet<String>, elsewhere: &[(&str, &str)]) -> String {
     if let Some((_, script_type)) = elsewhere.iter().find(|(known, _)| *known == name) {
         return format!("`{name}` is a function of the script type {script_type} alone");
+    }
+    if OF_HEROMODELS.contains(&name) {
+        return format!(
+            "unknown function `{name}`: it is of HeroModels; osis has objects in its place, docs/objects.md#scripts-of-heromodels"
+        );
     }
     let is_word = |known: &&String| known.starts_with(|c: char| c.is_ascii_alphabetic());
     let near = nearest(name, known.iter().filter(is_word).map(String::as_str));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::OsisConfig;
 use crate::engine::{Inputs, SecretValues, StopReason, Stream};
 use crate::proto::job::AskedBounds;
 
@@ -74,6 +75,7 @@ fn on_a_thread(
         attempt: 1,
         traceparent: None,
         attempts_left: 0,
+        started_at: Some(jiff::Timestamp::UNIX_EPOCH),
         state: None,
         event: None,
         source,
@@ -255,6 +257,30 @@ fn variables_of_one_run_are_unknown_to_the_next() {
     assert!(message(&engine, "left").starts_with("variable not found: left"));
 }
 
+#[test]
+fn time_and_random_values_of_osis_follow_from_the_job_its_attempt_and_its_start() {
+    let with = |impure| {
+        let backends = Backends {
+            osis: OsisConfig { impure, ..OsisConfig::default() },
+            ..Backends::default()
+        };
+        osis().with_backends(&backends)
+    };
+    let script =
+        r#"[time_now_text(), time_now(), random(1, 1000000000), uuid(), osis_new("note")]"#;
+    let first = output(&with(true), script);
+    assert_eq!(output(&with(true), script), first);
+    assert!(first.starts_with(r#"["1970-01-01T00:00:00.000Z",0,"#), "{first}");
+    let twice = output(&with(true), "uuid() == uuid()");
+    assert_eq!(twice, "false");
+    for call in ["uuid()", "time_now()", "random(1, 2)"] {
+        assert!(message(&with(false), call).contains("[osis] impure = true would allow it"));
+    }
+    let id = r#"osis_new("note").id"#;
+    assert_ne!(output(&with(false), id), output(&with(false), id));
+    assert!(message(&with(true), "random(2, 1)").contains("the first number is larger"));
+}
+
 /// Prints the time instead of asserting it: other tests may slow the machine down.
 #[test]
 fn prints_the_time_of_an_empty_run() {
@@ -274,6 +300,7 @@ fn prints_the_time_of_an_empty_run() {
             attempt: 1,
             traceparent: None,
             attempts_left: 0,
+            started_at: Some(jiff::Timestamp::UNIX_EPOCH),
             state: None,
             event: None,
             source: "1",

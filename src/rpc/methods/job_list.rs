@@ -71,7 +71,7 @@ pub(super) async fn list(context: CallContext, params: ListJobs) -> Result<JobPa
     let (query, search) = search_of(&context, params, limit).await?;
     let sees = |job: &JobSummary| context.caller.sees(job);
     let _place = context.may_search().await?;
-    let found = context.client.find_jobs(&query, &search, sees).await?;
+    let found = context.client.jobs().find(&query, &search, sees).await?;
     Ok(JobPage {
         jobs: found.items.into_iter().map(ListedJob).collect(),
         searched: found.searched,
@@ -88,7 +88,7 @@ pub(super) async fn errors(context: CallContext, params: ListJobs) -> Result<Err
     query.budget = query.budget.filter(|_| !context.is_of_command_line);
     let sees = |job: &JobSummary| context.caller.sees(job);
     let _place = context.may_search().await?;
-    Ok(context.client.error_groups(&query, &search, sees, limit).await?)
+    Ok(context.client.jobs().error_groups(&query, &search, sees, limit).await?)
 }
 
 /// The job, and the page.

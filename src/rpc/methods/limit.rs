@@ -55,7 +55,7 @@ async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocumen
     if let Some(by) = params.by {
         let asked = AskedPlaces { by, script_type, since, until };
         let _place = context.may_search().await?;
-        return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
+        return Ok(context.client.stats().by(&asked, |job| context.caller.sees(job)).await?);
     }
     let mut stats = match (since, until) {
         (None, None) => context.client.stats().get().await?,

@@ -134,6 +134,9 @@ pub(crate) struct MachineChange {
     pub(crate) silent: Vec<String>,
     /// The script types that no other live actor serves: their jobs wait.
     pub(crate) unserved: Vec<String>,
+    /// True if no live supervisor is on another machine.
+    #[serde(default)]
+    pub(crate) has_all_supervisors: bool,
 }
 
 impl MachineChange {
@@ -165,7 +168,12 @@ impl MachineChange {
             let types = self.unserved.join(", ");
             format!("no other live actor is ready for jobs of {types}: they wait")
         });
-        self.not_told.iter().cloned().chain(unanswered).chain(silent).chain(unserved).collect()
+        let supervisors = self.has_all_supervisors.then(|| {
+            "no supervisor is live on another machine: while this one is away nothing recovers jobs or fires schedules"
+                .to_owned()
+        });
+        let of_actors = self.not_told.iter().cloned().chain(unanswered).chain(silent);
+        of_actors.chain(unserved).chain(supervisors).collect()
     }
 
     /// Notes how far its actors have drained; `boots` are those that got the order.
@@ -203,6 +211,8 @@ async fn drain(context: CallContext, params: DrainMachine) -> Result<MachineChan
     let named = OneMachine { machine: params.machine };
     let mut change = order(&context, &named, &Control::Drain).await?;
     boots.retain(|of| change.actors.contains(&of.actor.to_string()));
+    let supervisors = context.client.system().supervisors().await?;
+    change.has_all_supervisors = supervisors.iter().all(|of| of.hostname == change.host);
     loop {
         let live = context.client.actors().list(None).await?;
         let silent = context.client.actors().silent(&live).await?;

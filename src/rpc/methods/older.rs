@@ -251,7 +251,7 @@ async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>>
     };
     let sees = |job: &JobSummary| context.caller.sees(job);
     let _place = context.may_search().await?;
-    let found = context.client.find_jobs(&query, &JobSearch::default(), sees).await?;
+    let found = context.client.jobs().find(&query, &JobSearch::default(), sees).await?;
     Ok(found.items.iter().map(|job| job.id.to_string()).collect())
 }
 

@@ -315,7 +315,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<SessionList> {
             && context.caller.sees(job)
     };
     let _place = context.may_search().await?;
-    let found = context.client.find_jobs(&query, &search, sees).await?;
+    let found = context.client.jobs().find(&query, &search, sees).await?;
     let sessions = found.items.into_iter().map(|job| {
         let text = |name: &str| job.fields.get(name).cloned();
         let number = |name: &str| text(name).and_then(|text| text.parse().ok());

@@ -1,13 +1,13 @@
 //! Supervisors and actors: too few, failing, holding, of other versions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
 use crate::proto::labels::label;
-use crate::proto::message::RECOVERING;
+use crate::proto::message::{Presence, RECOVERING};
 use crate::proto::target::ActorId;
 use crate::proto::text::counted;
 use crate::proto::units::brief;
@@ -178,18 +178,21 @@ pub(super) fn folders_left(snapshot: &Snapshot, found: &mut Found) {
 
 /// Machines that one label `machine` stands for: a job for one of them may run on the other.
 pub(super) fn clones(snapshot: &Snapshot, found: &mut Found) {
-    let mut hosts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut machines: BTreeMap<&str, Vec<&Presence>> = BTreeMap::new();
     for PresenceOf { presence, .. } in &snapshot.actors {
         if let Some(machine) = label(&presence.labels, "machine") {
-            hosts.entry(machine.as_str()).or_default().insert(&presence.hostname);
+            let sightings = machines.entry(machine.as_str()).or_default();
+            if sightings.iter().all(|of| of.is_elsewhere(presence)) {
+                sightings.push(presence);
+            }
         }
     }
-    for (machine, hosts) in hosts.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
-        let hosts: Vec<&str> = hosts.into_iter().collect();
+    for (machine, sightings) in machines.into_iter().filter(|(_, of)| of.len() > 1) {
+        let sightings: Vec<String> = sightings.into_iter().map(Presence::sighting).collect();
         found.add(
             (ProblemKind::MachineClones, Severity::Warning),
             Subject::Actors(None),
-            format!("{} have one machine id: the label machine = \"{machine}\" stands for all of them", hosts.join(" and ")),
+            format!("{} have one machine id: the label machine = \"{machine}\" stands for all of them", sightings.join(" and ")),
             "give each clone an id of its own, rm /etc/machine-id && systemd-machine-id-setup, and restart its units",
         );
     }

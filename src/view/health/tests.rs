@@ -126,7 +126,7 @@ fn every_rule_has_its_severity_and_its_sentence() {
                 }
             },
             Warning,
-            "one and two have one machine id: the label machine = \"0a1b2c\" stands for all of them",
+            "one (boot unknown, pid 1 since ) and two (boot unknown, pid 1 since ) have one machine id: the label machine = \"0a1b2c\" stands for all of them",
         ),
         (
             &|of| {

@@ -79,7 +79,7 @@ async fn of(
         };
         let sees = |job: &JobSummary| visit.sees(job);
         let _place = visit.may_search().await?;
-        let found = visit.site.client.find_jobs(&query, &search, sees).await?;
+        let found = visit.site.client.jobs().find(&query, &search, sees).await?;
         let jobs: Vec<JobDoc> = found.items.iter().map(JobDoc::from).collect();
         shown.push(html! {
             section {

@@ -15,8 +15,7 @@ purges() {
     local jobs
     jobs=$(redis keys 'hero:job:*' | sort)
     has "$jobs" hero:job:last
-    # To dpkg, systemd of Debian 12 has that folder at another path, in /lib.
-    lacks "$(inside apt-get purge -y -q hero 2>&1 | grep -v "'/usr/lib/systemd/system-preset' not empty")" "warning"
+    lacks "$(inside apt-get purge -y -q hero 2>&1)" "warning"
     for folder in /etc/hero /var/lib/hero /var/log/hero /var/cache/hero /run/hero /etc/logrotate.d/hero; do
         exits 1 inside test -e "$folder"
     done

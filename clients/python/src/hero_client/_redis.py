@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Optional
 
+from ._circles import run_in_circle
 from ._errors import HeroError, NotPermitted, Unreachable
 from ._protocol import Protocol
 from ._steps import AsyncVerbs, BlockingVerbs
@@ -57,6 +58,11 @@ class RedisClient(BlockingVerbs):
         """Raises NeedsApi."""
         return self._all(self._verbs.delete())
 
+    def run_in_circle(self, circle: str, script: str, timeout: Optional[float] = None) -> str:
+        """Runs a script in a circle of rhailib, and returns its output. Raises JobFailed, WaitTimeout with the id of the
+        task."""
+        return self._all(run_in_circle(circle, script, timeout))
+
     def close(self) -> None:
         """Closes the connections."""
         self._redis.close()
@@ -95,6 +101,10 @@ class AsyncRedisClient(AsyncVerbs):
     async def delete(self, job_id: str) -> Any:
         """Raises NeedsApi."""
         return await self._all(self._verbs.delete())
+
+    async def run_in_circle(self, circle: str, script: str, timeout: Optional[float] = None) -> str:
+        """Runs a script in a circle of rhailib, and returns its output."""
+        return await self._all(run_in_circle(circle, script, timeout))
 
     async def close(self) -> None:
         """Closes the connections."""

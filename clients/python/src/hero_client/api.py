@@ -1631,6 +1631,8 @@ class _MachineChangeRequired(TypedDict):
     """The number of their jobs that still run."""
     unserved: List[str]
     """The script types that no other live actor serves: their jobs wait."""
+    has_all_supervisors: bool
+    """True if no live supervisor is on another machine."""
 
 
 class MachineChange(_MachineChangeRequired, total=False):

@@ -164,6 +164,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         attempt: 1,
         traceparent: None,
         attempts_left: 0,
+        started_at: None,
         state: None,
         event: None,
         source,

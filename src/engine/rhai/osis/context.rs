@@ -4,7 +4,7 @@
 use crate::engine::Backends;
 use crate::engine::rhai::runtime::context::{self, JobContext};
 use crate::proto::object::{
-    Answer, Ask, Change, Context, ObjectError, ObjectType, Right, Write, Written,
+    Answer, Ask, Change, Context, ObjectError, ObjectId, ObjectType, Right, Write, Written,
 };
 
 pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
@@ -90,6 +90,40 @@ impl OsisJob<'_> {
 
     pub(super) fn write(self, writes: Vec<Write>) -> CallResult<Vec<Written>> {
         Ok(self.try_write(writes)??)
+    }
+
+    /// Notes that the script has made an object of this id by `osis_new`.
+    pub(super) fn note_made(self, id: &ObjectId) {
+        self.note_version(id.to_string(), 0);
+    }
+
+    fn note_version(self, key: String, version: u64) {
+        /// Later ones are not noted: stored twice they are stale.
+        const MADE_MAX: usize = 10_000;
+        let mut made = self.run.made.borrow_mut();
+        if made.len() < MADE_MAX || made.contains_key(&key) {
+            made.insert(key, version);
+        }
+    }
+
+    /// As [`OsisJob::write`]. An object of `osis_new` that this script has stored before is given with its version 0 again,
+    /// as functions of Rhai get values: it stands for the version that the script has stored.
+    pub(super) fn write_made(self, mut writes: Vec<Write>) -> CallResult<Vec<Written>> {
+        let context = self.context()?;
+        let mut stored = Vec::new();
+        for (place, write) in writes.iter_mut().enumerate() {
+            let made = self.run.made.borrow();
+            if write.expected == Some(0) && made.contains_key(write.id.as_str()) {
+                let key = format!("{context} {} {}", write.object_type, write.id);
+                write.expected = Some(made.get(&key).copied().unwrap_or(0));
+                stored.push((place, key));
+            }
+        }
+        let written = self.write(writes)?;
+        for (place, key) in stored {
+            self.note_version(key, written.get(place).map_or(0, |written| written.version));
+        }
+        Ok(written)
     }
 
     /// As [`OsisJob::write`], with the error of the store apart.

@@ -74,9 +74,9 @@ fn register_type(engine: &mut Engine, object_type: &ObjectType) {
 fn new(job: OsisJob<'_>, object_type: &ObjectType) -> CallResult<Map> {
     job.check_right(object_type, Right::Write)?;
     for _ in 0..SID_TRIES_MAX {
-        let sid = random_sid()?;
+        let sid = random_sid(job)?;
         if !exists(job, object_type.clone(), sid.clone())? {
-            let mut object = values::new_object(&sid);
+            let mut object = values::new_object(&sid, job.now_ms());
             object.insert(SID.into(), sid.to_string().into());
             return Ok(object);
         }
@@ -84,10 +84,13 @@ fn new(job: OsisJob<'_>, object_type: &ObjectType) -> CallResult<Map> {
     Err("found no free sid; try again".into())
 }
 
-fn random_sid() -> CallResult<ObjectId> {
+fn random_sid(job: OsisJob<'_>) -> CallResult<ObjectId> {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let digit = |_| char::from(DIGITS[fastrand::usize(..DIGITS.len())]);
-    Ok((0..SID_LEN).map(digit).collect::<String>().parse()?)
+    let text = job.random(|rng| {
+        let digit = |_| char::from(DIGITS[rng.usize(..DIGITS.len())]);
+        (0..SID_LEN).map(digit).collect::<String>()
+    });
+    Ok(text.parse()?)
 }
 
 /// Stores an object. One without a sid gets one, also in the variable of the script.
@@ -104,7 +107,7 @@ fn set(job: OsisJob<'_>, object_type: &ObjectType, object: &mut Map) -> CallResu
     } else {
         let mut tries = SID_TRIES_MAX;
         loop {
-            let sid = random_sid()?;
+            let sid = random_sid(job)?;
             tries -= 1;
             match job.try_write(vec![write(sid.clone(), Some(0))])? {
                 Ok(written) => break (sid, written),

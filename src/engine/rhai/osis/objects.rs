@@ -26,13 +26,14 @@ fn one_by_one(functions: &mut Functions<'_>) {
     functions.add(
         "osis_new",
         ["type"],
-        "Returns a new object of a type: a map with a unique id and the time. osis_set stores it.",
+        "Returns a new object of a type: a map with a unique id, the time, and the version 0. osis_set stores it; \
+         stored again by the same script, it must not have been changed by another since.",
         r#"
 let ann = osis_new("person");
 ann.name = "Ann";
 osis_set("person", ann) == ann.id
 // → true"#,
-        |object_type: &str| operation("osis_new", object_type, |_| new(object_type)),
+        |object_type: &str| operation("osis_new", object_type, |job| new(job, object_type)),
     );
     functions.add(
         "osis_set",
@@ -194,13 +195,11 @@ fn named(object_type: &str, object: &Map) -> String {
     }
 }
 
-fn new_id() -> CallResult<ObjectId> {
-    Ok(uuid::Uuid::new_v4().to_string().parse()?)
-}
-
-fn new(object_type: &str) -> CallResult<Map> {
+fn new(job: OsisJob<'_>, object_type: &str) -> CallResult<Map> {
     let _: ObjectType = object_type.parse()?;
-    Ok(values::new_object(&new_id()?))
+    let id = job.new_id()?;
+    job.note_made(&id);
+    Ok(values::new_object(&id, job.now_ms()))
 }
 
 fn write_of(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<Write> {
@@ -208,7 +207,7 @@ fn write_of(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<Wri
     let ObjectInput { id, version, created_ms, body } = values::object_input(object, has_sid)?;
     Ok(Write {
         object_type: object_type.parse()?,
-        id: id.map_or_else(new_id, Ok)?,
+        id: id.map_or_else(|| job.new_id(), Ok)?,
         expected: version,
         change: Change::Set { body, created_ms },
     })
@@ -217,7 +216,7 @@ fn write_of(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<Wri
 fn set(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<String> {
     let write = write_of(job, object_type, object)?;
     let id = write.id.to_string();
-    job.write(vec![write])?;
+    job.write_made(vec![write])?;
     Ok(id)
 }
 
@@ -356,7 +355,7 @@ fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {
         .iter()
         .map(|write| matches!(write.change, Change::Set { .. }).then(|| write.id.to_string()))
         .collect();
-    let written = job.write(writes)?;
+    let written = job.write_made(writes)?;
     let results = ids.into_iter().zip(written);
     Ok(results.map(|(id, written)| id.map_or_else(|| written.existed.into(), Into::into)).collect())
 }

@@ -1,7 +1,6 @@
 //! Conversion between script values and stored JSON, without loss. A value without a JSON form is rejected.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::config::RhaiLimits;
@@ -45,10 +44,12 @@ pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, Stri
     })
 }
 
-pub(super) fn new_object(id: &ObjectId) -> Map {
-    let now = time_text(Timestamp::now().as_millisecond());
+/// Returns a new object. Its version 0 lets a store of it fail if there is an object of this id.
+pub(super) fn new_object(id: &ObjectId, now_ms: i64) -> Map {
+    let now = time_text(now_ms);
     Map::from([
         ("id".into(), id.to_string().into()),
+        ("version".into(), INT::from(0).into()),
         ("created_at".into(), now.clone().into()),
         ("modified_at".into(), now.into()),
     ])

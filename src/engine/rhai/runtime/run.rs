@@ -2,6 +2,7 @@
 //! because a Rhai call never leaves its thread.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use ::rhai::{Dynamic, EvalAltResult, FLOAT, Map, Position};
+use fastrand::Rng;
+use jiff::Timestamp;
 use nix::poll::{PollFd, PollFlags};
 use scoped_tls_hkt::scoped_thread_local;
 use serde_json::Value as Json;
@@ -18,6 +21,7 @@ use super::settings::SalSettings;
 use crate::config::{RhaiLimits, format_size};
 use crate::engine::process::Scratch;
 use crate::engine::{Backends, Cancel, Failure, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
+use crate::proto::text::sha256;
 use crate::sandbox::poll_until;
 
 scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
@@ -84,11 +88,24 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) folder: RefCell<Option<PathBuf>>,
     /// The context whose objects the script uses, if it has called `osis_use`.
     pub(crate) context: RefCell<Option<String>>,
+    /// The ids of objects that the script has made by `osis_new`; and by context, type and id the versions that it has stored
+    /// of them.
+    pub(crate) made: RefCell<HashMap<String, u64>>,
+    /// The random numbers of this attempt, created at the first use.
+    generator: OnceCell<RefCell<Rng>>,
     pub(crate) exec_depth: Cell<usize>,
     /// `None` in an engine without the functions of `osis`.
     pub(crate) osis: Option<&'a Backends>,
     /// `None` in an engine without the functions of `sal`.
     pub(crate) sal: Option<&'a SalSettings>,
+}
+
+/// Returns the random numbers of an attempt: the same for each run of a job with the same id, attempt and start.
+fn generator_of(script: &Script<'_>) -> Rng {
+    let start = script.started_at.unwrap_or_else(Timestamp::now).as_microsecond();
+    let text = format!("hero attempt {} {} {start}", script.job_id, script.attempt);
+    let seed = u64::from_str_radix(&sha256(text)[..16], 16);
+    seed.map_or_else(|_| Rng::new(), Rng::with_seed)
 }
 
 impl<'a> ScriptRun<'a> {
@@ -116,10 +133,16 @@ impl<'a> ScriptRun<'a> {
             params: OnceCell::new(),
             folder: RefCell::new(None),
             context: RefCell::new(None),
+            made: RefCell::default(),
+            generator: OnceCell::new(),
             exec_depth: Cell::new(0),
             osis,
             sal,
         }
+    }
+
+    pub(crate) fn generator(&self) -> &RefCell<Rng> {
+        self.generator.get_or_init(|| RefCell::new(generator_of(self.script)))
     }
 
     pub(crate) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {

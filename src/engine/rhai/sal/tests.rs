@@ -110,6 +110,7 @@ impl ExampleWorld {
             attempt: 1,
             traceparent: None,
             attempts_left: 0,
+            started_at: None,
             state: None,
             event: None,
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),

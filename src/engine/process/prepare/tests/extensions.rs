@@ -24,6 +24,7 @@ pub(super) fn run_as(
         attempt: 1,
         traceparent: None,
         attempts_left: 0,
+        started_at: None,
         state: None,
         event: None,
         source,

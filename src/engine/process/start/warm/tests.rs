@@ -197,6 +197,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         attempt: 1,
         traceparent: None,
         attempts_left: 0,
+        started_at: None,
         state: None,
         event: None,
         source,
