@@ -164,7 +164,7 @@ impl Client {
         Ok((filled, graph.jobs.into_iter().map(|job| job.id).collect()))
     }
 
-    /// Lists the firings of one of the periodic jobs of [`Client::whole_crontab`] in a period.
+    /// Lists the firings of one of the periodic jobs of [`Client::whole_crontab`] in a period that a backfill would submit.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; [`Exit::Data`] if the period ends before it begins or in the
@@ -176,7 +176,18 @@ impl Client {
         period: &BackfillPeriod,
     ) -> Result<Vec<Timestamp>, Error> {
         let crontab = self.whole_crontab(crontab).await?;
-        within(entry(&crontab, name)?, period, self.now().await?)
+        let entry = entry(&crontab, name)?;
+        let mut times = Vec::new();
+        for due in within(entry, period, self.now().await?)? {
+            let fired = entry.name.job_id(due).map_err(ClientError::from)?;
+            let id = entry.name.backfill_id(due).map_err(ClientError::from)?;
+            let fired = (&fired, period.only_missing);
+            let asked = self.store.would_backfill(&entry.name, due, fired, &id).await;
+            if asked.map_err(ClientError::from)? {
+                times.push(due);
+            }
+        }
+        Ok(times)
     }
 
     /// Submits the jobs or graphs of a periodic job for its firings in a period, each with its own time. One for which the
