@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::api_address::ApiAddress;
 use super::command::{
     DependenciesConfig, NOT_EXTENSION, NOT_VARIABLES, are_variables, are_words, has, is_extension,
     is_module, is_python,
@@ -36,6 +37,9 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.check.check()?;
     config.trace.check()?;
     config.api.check()?;
+    if let Some(Err(why)) = config.client.api.as_ref().map(|api| api.parse::<ApiAddress>()) {
+        return KeyPath::of(&["client"]).wrong("api", why);
+    }
     config.amqp.check(&config.types)?;
     config.osis.check()?;
     config.sal.check()?;
@@ -403,6 +407,10 @@ mod tests {
                 "2:17: job.retry_backoff must be at most job.retry_backoff_max (15m), not 1h",
             ),
         ] {
+            (
+                "[client]\napi = \"ftp://x\"",
+                "2:7: client.api must be https://HOST:PORT, http://HOST:PORT or unix:PATH",
+            ),
             assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
         }
     }

@@ -12,6 +12,7 @@ mod ack;
 mod added_cron;
 mod amqp;
 mod api;
+mod api_address;
 mod artifacts;
 mod asked_bounds;
 mod check;
@@ -69,6 +70,7 @@ pub use amqp::{
     SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
+pub use api_address::ApiAddress;
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
 pub use command::{DependenciesConfig, is_python};
