@@ -86,6 +86,7 @@ pub(crate) struct TestResult {
 
 async fn test(context: CallContext, params: NotificationToTest) -> Result<TestResult> {
     context.needs_no_bounds("test a notification")?;
+    context.client.check_notification(&params.name, &context.config).await?;
     let id = context.client.test_notification(&params.name).await?;
     let delivery = context.client.await_delivery(&id, TEST_PATIENCE).await?;
     Ok(TestResult { id, delivery })
