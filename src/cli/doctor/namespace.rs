@@ -10,6 +10,7 @@ use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;
 use crate::store::StoreError;
+use crate::proto::units::brief;
 use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 
 const REDIS: FindingArea = FindingArea::Redis;
@@ -107,7 +108,7 @@ async fn round_trip(client: &Client, address: &str) -> Result<DoctorFinding, Cli
         client.answers().await?;
         best = best.min(began.elapsed());
     }
-    let answers = format!("{address} answers within {:.1} ms", best.as_secs_f64() * 1000.0);
+    let answers = format!("{address} answers within {}", brief(best));
     Ok(if best > ROUND_TRIP_MAX {
         let remedy =
             "jobs start later by some round trips: bring actors and redis closer to each other";

@@ -241,7 +241,7 @@ mod tests {
     fn seconds_and_bytes_have_their_units() {
         for (name, value, shown) in [
             ("timeout", json!(30.0), "30s"),
-            ("retention", json!(604_800), "7d0h"),
+            ("retention", json!(604_800), "7d"),
             ("cpu_time", json!(0.25), "250ms"),
             ("memory_peak", json!(10_380_902), "9.9 MiB"),
             ("memory_peak", json!(2_147_483_648_u64), "2.0 GiB"),
