@@ -51,7 +51,9 @@ fn unknown_queue_is_rejected_with_the_nearest_known_one() {
     hero.run(&["submit", "-t", "osis", "-g", "gpu", "-e", "1"]).code(0);
     hero.run(&["queue", "purge", "--yes", "type:osis:group:gpu"]).code(0).stdout("1 job purged\n");
     hero.run(&["queue", "pause", "--force", "type:later:prio:1"]).code(0);
-    hero.run(&["queue", "resume", "type:later:prio:1"]).code(0).stdout("type:later resumed\n");
+    hero.run(&["queue", "resume", "type:later:prio:1"])
+        .code(0)
+        .stdout("type:later:prio:1 resumed\n");
 }
 
 #[test]
