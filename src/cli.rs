@@ -230,7 +230,7 @@ impl Cli {
         let of_user = UserFolders::of_this_process().and_then(|user| user.own_file());
         let variable = std::env::var_os("HERO_CONFIG");
         let variable = match &self.command {
-            Command::Dev(_) => variable.filter(|file| !dev::is_of_stage(Path::new(file))),
+            Command::Dev(of) => variable.filter(|file| !of.is_of_stage(Path::new(file))),
             _ => variable,
         };
         self.global.choose_file(variable, of_user);
