@@ -77,7 +77,7 @@ pub use command::{DependenciesConfig, is_python};
 pub use config_error::{ConfigError, FilePlace};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;
-pub use files::DEFAULT_FILE;
+pub use files::{DEFAULT_FILE, changed_at};
 pub use graph_file::{GraphFile, GraphJobFiles};
 pub use interpreter::{ENV_SPLITS, file_name, is_interpreter_of, runs_with};
 pub use job_config::JobConfig;

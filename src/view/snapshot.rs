@@ -365,6 +365,7 @@ pub(crate) mod tests {
                 cron: None,
                 clock_step: None,
                 settings: String::new(),
+                settings_at: String::new(),
             }],
             brokers: Vec::new(),
             failing_notifications: Vec::new(),
@@ -432,6 +433,7 @@ pub(crate) mod tests {
                 load_hundredths: None,
                 memory_available: None,
                 settings: String::new(),
+                settings_at: String::new(),
             },
         }
     }
