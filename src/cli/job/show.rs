@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Show;
 use super::list::attempt as took;
+use super::open::page_of;
 use crate::cli::api::{ApiMethods, job_of, read};
 use crate::cli::job_notes::report_blocker;
 use crate::cli::table::{TextTable, first_line};
@@ -43,8 +44,8 @@ pub(in crate::cli) async fn run(
     // Escaped text has no colours: they come last.
     let job = without_secrets(job_of(&document)?, &global.config()?.log.redact);
     let mut text = readable(&job, trees.as_ref(), &attempts, look);
-    if let Some(url) = &global.config()?.api.public_url {
-        let _ = write!(text, "\npage:\n  {url}/jobs/{}\n", job.id);
+    if let Some(page) = page_of(&job.id, global.config()?) {
+        let _ = write!(text, "\npage:\n  {page}\n");
     }
     if of.raw {
         output::unchanged(coloured(&text, &job, look).as_bytes())?;
