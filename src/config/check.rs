@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::api_address::ApiAddress;
 use super::command::{
     DependenciesConfig, NOT_EXTENSION, NOT_VARIABLES, are_variables, are_words, has, is_extension,
-    is_module, is_python,
+    is_module, is_node, is_python,
 };
 use super::config_error::{Fault, KeyPath};
 use super::connection::RedisConfig;
@@ -228,15 +228,16 @@ fn check_options(table: &KeyPath, of: &TypeConfig) -> Result<(), Fault> {
         return table.wrong("compile", "must have {binary}, and so must command");
     }
     if !is_python(command) {
-        for (key, is_set) in [
-            ("warm", of.warm),
-            ("preload", !of.preload.is_empty()),
-            ("dependencies", of.dependencies != DependenciesConfig::default()),
-        ] {
+        for (key, is_set) in [("warm", of.warm), ("preload", !of.preload.is_empty())] {
             if is_set {
                 return table.wrong(key, "is for Python only, and the command is not python");
             }
         }
+    }
+    if !is_python(command) && !is_node(command) && of.dependencies != DependenciesConfig::default()
+    {
+        let message = "is for Python and node only, and the command is neither";
+        return table.wrong("dependencies", message);
     }
     if !of.preload.iter().all(|module| is_module(module)) {
         return table.wrong("preload", "must be names of modules, such as [\"json\"]");
@@ -406,11 +407,11 @@ mod tests {
                 "[job]\nretry_backoff = \"1h\"",
                 "2:17: job.retry_backoff must be at most job.retry_backoff_max (15m), not 1h",
             ),
-        ] {
             (
                 "[client]\napi = \"ftp://x\"",
                 "2:7: client.api must be https://HOST:PORT, http://HOST:PORT or unix:PATH",
             ),
+        ] {
             assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
         }
     }

@@ -73,7 +73,7 @@ pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use api_address::ApiAddress;
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
-pub use command::{DependenciesConfig, is_python};
+pub use command::{DependenciesConfig, is_node, is_python};
 pub use config_error::{ConfigError, FilePlace};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;
