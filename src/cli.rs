@@ -25,6 +25,7 @@ mod every;
 mod exec;
 mod explain;
 mod explain_message;
+mod fitted_help;
 mod fleet_table;
 mod graph;
 mod graph_wait;
@@ -208,7 +209,8 @@ impl Cli {
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let columns = terminal_style::help_columns();
-        let mut command = help::grouped(Self::command(), columns).term_width(columns);
+        let command = fitted_help::fitted(Self::command(), columns);
+        let mut command = help::grouped(command, columns).term_width(columns);
         let parsed = command.try_get_matches_from_mut(&args);
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| {
@@ -230,7 +232,7 @@ impl Cli {
         let of_user = UserFolders::of_this_process().and_then(|user| user.own_file());
         let variable = std::env::var_os("HERO_CONFIG");
         let variable = match &self.command {
-            Command::Dev(_) => variable.filter(|file| !dev::is_of_stage(Path::new(file))),
+            Command::Dev(of) => variable.filter(|file| !of.is_of_stage(Path::new(file))),
             _ => variable,
         };
         self.global.choose_file(variable, of_user);

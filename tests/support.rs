@@ -39,7 +39,7 @@ pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
 pub(crate) use monitor::Monitor;
 pub(crate) use needs::needs;
-pub(crate) use npm::npm;
+pub(crate) use npm::{npm, reaches_registry};
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds, size};

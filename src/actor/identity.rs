@@ -217,6 +217,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     load_hundredths,
                     memory_available,
                     settings: settings.digest.clone(),
+                    settings_at: format!("{:.3}", settings.read_at),
                 },
             }
         })

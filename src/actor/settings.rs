@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::config::{ActorConfig, ActorUnit, DeadLetters, JobConfig, SecretsConfig};
 use crate::engine::Engine;
 use crate::proto::job::{RequiredKeys, SubmitRule};
@@ -35,6 +37,8 @@ pub struct ActorSettings {
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
     /// The digest of the configuration that they are from.
     pub digest: String,
+    /// When they were read.
+    pub read_at: Timestamp,
 }
 
 impl ActorSettings {

@@ -68,7 +68,7 @@ impl Check {
         let mut warnings = warnings(config, redis.as_ref(), &secrets)?;
         warnings.extend(cron_notes(config, &crontab));
         warnings.extend(silence.clone());
-        warnings.extend(running(config)?);
+        warnings.extend(running(config, global)?);
         if let Some(shards) = &shards {
             warnings.extend(shards.warnings()?);
         }
@@ -201,9 +201,9 @@ fn warnings(
 }
 
 /// Returns the running units of this machine that have other settings. What only they may read is no reason to fail.
-fn running(config: &Config) -> Result<Vec<String>, Error> {
+fn running(config: &Config, global: &Global) -> Result<Vec<String>, Error> {
     let Ok(client) = Client::open(config) else { return Ok(Vec::new()) };
-    super::block_on(async { Ok(running_settings::read(&client, config).await) })
+    super::block_on(running_settings::read(&client, global, None))
 }
 
 /// Returns why Redis does not tell this login of jobs that programs push, and what follows.

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::Global;
 use super::answer::NoResults;
 use super::table::TextTable;
 use super::time::{PastZone, brief, local_zone, with_offset};
+use super::{Global, output};
 use crate::client::{
     BACKFILL_MAX, BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
     PeriodicJobHistoryDocument,
@@ -89,7 +89,11 @@ impl Backfill {
         let crontab = global.config()?.crontab();
         if self.dry_run || !self.yes {
             let times = client.cron().firings_within(&crontab, &self.name, &period).await?;
-            if !self.dry_run {
+            if times.is_empty() {
+                let name = &self.name;
+                let why = "it fired, or was backfilled, for each time of the period";
+                output::note(&format!("hero: nothing to submit of {name}: {why}"));
+            } else if !self.dry_run {
                 return Err(unconfirmed(&self.name, &times));
             }
             let crontab = client.cron().crontab(&crontab).await?;

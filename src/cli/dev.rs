@@ -47,20 +47,22 @@ pub(super) struct Dev {
     command: Vec<OsString>,
 }
 
-/// Returns true for the configuration of a `hero dev --keep`. The variable in a shell that works with one names it:
-/// another `hero dev` would take over the folders, the periodic jobs and the notifications of the first.
-pub(super) fn is_of_stage(file: &Path) -> bool {
-    let is_kept = file.parent().is_some_and(KeptFolder::is_folder);
-    if is_kept {
-        output::note(&format!(
-            "HERO_CONFIG names the configuration of another hero dev, {}: not taken; --config takes it",
-            file.display()
-        ));
-    }
-    is_kept
-}
-
 impl Dev {
+    /// Returns true for the configuration of a `hero dev --keep`. The variable in a shell that works with one names it:
+    /// another `hero dev` would take over the folders, the periodic jobs and the notifications of the first.
+    pub(super) fn is_of_stage(&self, file: &Path) -> bool {
+        let is_kept = KeptFolder::is_config(file);
+        let real = |file: &Path| file.canonicalize().ok();
+        let is_own = file.parent().and_then(real) == self.keep.as_deref().and_then(real);
+        if is_kept && !is_own {
+            output::note(&format!(
+                "HERO_CONFIG names the configuration of another hero dev, {}: not taken; --config takes it",
+                file.display()
+            ));
+        }
+        is_kept
+    }
+
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let began = Instant::now();
         let config = global.config()?;

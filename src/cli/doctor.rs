@@ -41,7 +41,7 @@ impl Doctor {
                 findings.extend(machine::findings(config, global));
                 findings.extend(units::findings(global));
                 let of_redis = async {
-                    Ok(namespace::findings(config, &units::running(global, config)).await)
+                    Ok(namespace::findings(config, global, &units::running(global, config)).await)
                 };
                 findings.extend(super::block_on(of_redis)?);
             }

@@ -16,13 +16,13 @@ use super::key::Signing;
 use super::progress::View;
 use super::sent_job::{JobSending, SentJob};
 use super::window_options::WindowOptions;
-use super::{Global, explain, job_notes, output};
+use super::{Global, explain, job_notes, output, running_settings};
 use crate::client::AwaitedJob;
 use crate::config::{format_duration, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{Job, JobId, JobOutput};
+use crate::proto::job::{Job, JobId, JobOutput, JobSpec};
 
 /// The time between looks at the reason why a job waits.
 const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
@@ -98,7 +98,7 @@ impl Exec {
         let how = JobSending { signing, is_awaited: true, explains };
         let sent = Box::pin(SentJob::send(&mut api, &self.options, how, config)).await?;
         sent.note(config);
-        let SentJob { job: awaited, span, .. } = sent;
+        let SentJob { job: awaited, span, spec: JobSpec { script_type, .. }, .. } = sent;
         // Beside the wait: the receiver delays nobody.
         let id = awaited.id.to_string();
         let span = tokio::spawn(async move { span.end("job", &id).await });
@@ -109,11 +109,15 @@ impl Exec {
         if let Ok(Waited::Ended(ended)) = &waited {
             ended.print(json, raw)?;
         }
-        if let ApiMethods::Local { context, .. } = &api
-            && explains
-        {
-            // The end of the job says more than a log that cannot be read.
-            let _ = explain::print_refused(&context.client, config, &awaited.id).await;
+        if let ApiMethods::Local { context, .. } = &api {
+            if explains {
+                // The end of the job says more than a log that cannot be read.
+                let _ = explain::print_refused(&context.client, config, &awaited.id).await;
+            }
+            if explains || matches!(&waited, Ok(Waited::Ended(ended)) if ended.error.is_some()) {
+                let of = script_type.as_ref();
+                output::notes(running_settings::read(&context.client, global, of).await?);
+            }
         }
         drop(span.await);
         let ended = match waited? {

@@ -146,16 +146,20 @@ pub(super) async fn print_refused(
         return Ok(());
     }
     let lines = client.logs().last(id, LOG_LINES_MAX).await?;
-    let refused = lines.iter().filter(|line| line.line.starts_with(REFUSAL)).count();
-    let survived = if refused == 0 { refused_in(config, &job, &lines) } else { Vec::new() };
+    let logged = lines.iter().filter(|line| line.line.starts_with(REFUSAL));
+    let logged: Vec<&str> = logged.map(|line| line.line.as_str()).collect();
+    let mut survived = refused_in(config, &job, &lines);
+    survived.retain(|line| !logged.contains(&line.as_str()));
     if !survived.is_empty() {
         output::note("hero: refused, while the script went on:");
         for line in &survived {
             output::note(&format!("  {line}"));
         }
-        return Ok(());
+        if logged.is_empty() {
+            return Ok(());
+        }
     }
-    output::note(&match refused {
+    output::note(&match logged.len() {
         0 => {
             "hero: no refusal is known; a refusal that the script handled itself is not in its log"
                 .to_owned()

@@ -10,6 +10,7 @@ mod find;
 mod list;
 mod log_search;
 mod logs;
+mod open;
 pub(super) mod show;
 mod tell;
 mod wait;
@@ -39,6 +40,7 @@ pub(super) enum JobCommand {
     /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4")]
     Show(Show),
+    Open(open::OpenJob),
     Find(find::FindJob),
     Wait(wait::Wait),
     /// Write the output of a finished job: text without its last line end, other bytes unchanged
@@ -136,6 +138,7 @@ impl JobCommand {
             Self::List(list) => list.run(api, global).await?,
             Self::Errors(errors) => errors.run(api, global).await?,
             Self::Show(show) => show::run(api, &show, false, global).await?,
+            Self::Open(open) => open.run(api, global).await?,
             Self::Find(find) => find.run(api, global).await?,
             Self::Wait(wait) => return wait.run(api, global).await,
             Self::Output { id, raw } => write_output(api, &id, (global.json, raw)).await?,

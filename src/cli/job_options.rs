@@ -54,7 +54,7 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
 Other programs write a line to the descriptor HERO_FD: {\"progress\": 0.5},
 {\"output\": …}, {\"retry_in\": 300}, {\"wait\": {\"event\": \"approved\"}},
 {\"state\": …}, {\"submit\": {…}} or {\"discard\": \"no such id\"}.
-A Python script names its packages in a comment # /// script (PEP 723).
+A Python script names its packages in a comment # /// script (PEP 723), one of node in // /// script.
 See docs/scripts.md.";
 /// The help of a time: people may say it in more ways than programs.
 pub(super) const TIME_HELP: &str = "The earliest time to start: 09:00, tomorrow 09:00, friday 18:00 or 2026-12-24 18:00 in the \

@@ -11,10 +11,9 @@ use super::table::TextTable;
 use super::time::{local_text, local_zone};
 use super::{Global, output};
 use crate::client::HeldMessage;
-use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
-use crate::proto::text::{counted, did_you_mean, nearest};
+use crate::proto::text::counted;
 use crate::rpc::results::{ConfiguredNotification, DeliveryList};
 
 const TEST_PATIENCE: Duration = Duration::from_secs(30);
@@ -95,8 +94,8 @@ impl ListDeliveries {
 impl TestNotification {
     async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        check_known(&self.name, config)?;
         let client = global.client()?;
+        client.notifications().check(&self.name, config).await?;
         // The supervisors may have another configuration than a machine that has no notification at all.
         output::notes(unknown_notifications(std::slice::from_ref(&self.name), config));
         let id = client.notifications().test(&self.name).await?;
@@ -118,19 +117,6 @@ impl TestNotification {
         global.print(|| json!(record), text)?;
         Ok(ExitCode::from(u8::from(!is_delivered)))
     }
-}
-
-/// Refuses a name that is not among the notifications of a configuration that has some.
-fn check_known(name: &NotifyName, config: &Config) -> Result<(), Error> {
-    let known = || config.notify.keys().map(NotifyName::as_str);
-    if config.notify.is_empty() || config.notify.contains_key(name) {
-        return Ok(());
-    }
-    let hint = match nearest(name.as_str(), known()) {
-        None => format!("; it has: {}", known().collect::<Vec<_>>().join(", ")),
-        near => did_you_mean(near),
-    };
-    Err(Error::new(Exit::NotFound, format!("this configuration has no [notify.{name}]{hint}")))
 }
 
 /// Says how many events wait for the `every` of a notification, and until when.

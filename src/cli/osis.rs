@@ -240,12 +240,18 @@ async fn reindex(client: &Client, context: Option<&str>, global: &Global) -> Res
             changed.push(ChangedIndexes { context, object_type, built, removed });
         }
     }
-    let table = TextTable::of(&changed)
-        .column("~CONTEXT", &|of| of.context.clone())
-        .column("TYPE", &|of| of.object_type.to_string())
-        .column("!BUILT", &|of| of.built.join(" "))
-        .column("~REMOVED", &|of| of.removed.join(" "));
-    global.print(|| json!({ "indexes": changed }), || table.show(global.look()))
+    let table = || {
+        TextTable::of(&changed)
+            .column("~CONTEXT", &|of| of.context.clone())
+            .column("TYPE", &|of| of.object_type.to_string())
+            .column("!BUILT", &|of| of.built.join(" "))
+            .column("~REMOVED", &|of| of.removed.join(" "))
+    };
+    global.print(|| json!({ "indexes": changed }), || table().show(global.look()))?;
+    if changed.is_empty() && !global.json {
+        output::note("hero: no index had to be built or removed");
+    }
+    Ok(())
 }
 
 fn table(objects: &[Object]) -> TextTable<'_, Object> {

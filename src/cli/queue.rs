@@ -17,6 +17,7 @@ use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
+use crate::proto::target::Priority;
 use crate::proto::text::counted;
 use crate::rpc::results::{Drained, Purged};
 
@@ -177,15 +178,13 @@ impl QueueChoice {
             Some(_) => changed.to_vec(),
             None => named.map(|queue| queue.to_string()).collect(),
         };
-        if all.len() > LISTED_MAX {
+        let named = by_name(&all, &|name| changed.contains(name));
+        if named.len() > LISTED_MAX {
             let number = counted(changed.len() as u64, "queue", "queues");
             return output::line(&format!("{number} {done}"));
         }
-        for name in &all {
-            let shown =
-                name.parse::<PauseRule>().map_or_else(|_| name.clone(), |rule| rule.words());
-            let word = if changed.contains(name) { done } else { before };
-            output::line(&format!("{shown} {word}"))?;
+        for (shown, is_changed) in named {
+            output::line(&format!("{shown} {}", if is_changed { done } else { before }))?;
         }
         Ok(())
     }
@@ -196,6 +195,32 @@ impl QueueChoice {
             _ => format!("hero queue resume {}", self.queues.join(" ")),
         }
     }
+}
+
+/// Returns queues and rules as people name them, and whether each was changed: the queues of all priorities of a target,
+/// if they are alike, by its name alone.
+fn by_name(names: &[String], is_changed: &dyn Fn(&String) -> bool) -> Vec<(String, bool)> {
+    let mut shown_names: Vec<(String, bool)> = Vec::new();
+    for name in names {
+        let is_new = is_changed(name);
+        let shown = match (name.parse::<PauseRule>(), name.parse::<Queue>()) {
+            (Ok(rule), _) => rule.words(),
+            (_, Ok(Queue { target, priority })) => {
+                let all = Queue { target: target.clone(), priority: Priority::Normal };
+                let mut all = all.all_of_its_name().into_iter().map(|queue| queue.to_string());
+                if all.all(|other| names.contains(&other) && is_changed(&other) == is_new) {
+                    target.to_string()
+                } else {
+                    format!("{target}:prio:{priority}")
+                }
+            }
+            _ => name.clone(),
+        };
+        if !shown_names.contains(&(shown.clone(), is_new)) {
+            shown_names.push((shown, is_new));
+        }
+    }
+    shown_names
 }
 
 impl Purge {

@@ -4,7 +4,7 @@
 use super::api::ApiMethods;
 use super::job_options::JobOptions;
 use super::key::Signing;
-use super::{explain, job_notes, output, running_settings};
+use super::{explain, job_notes, output};
 use crate::client::AwaitedJob;
 use crate::config::Config;
 use crate::error::{Error, Exit};
@@ -61,7 +61,6 @@ impl SentJob {
             let mut resolved = job.clone();
             context.client.scripts().resolve(&mut resolved).await?;
             explain::print_allowed(config, &resolved)?;
-            output::notes(running_settings::read(&context.client, config).await);
         }
         let (spec, own) = (job.spec.clone(), job.id.clone());
         let (job, is_new) = api.submit(&job, files, how.is_awaited).await?;

@@ -292,29 +292,33 @@ impl Submit {
         if let Some(file) = &self.graph {
             let text = graph::read_file(file)?;
             let source = graph::parse(file, &text)?;
-            let (_, plan, _) = self.plan_of(&source, file, config)?;
+            let (places, plan, _) = self.plan_of(&source, file, config)?;
+            checked_graph(&Client::open(config)?, &places, plan.clone())?;
             return output::json(&params(plan));
         }
         let Some(file) = self.batch.as_ref().or(self.each.as_ref()) else {
             let job = self.options.job(config)?;
+            Client::open(config)?.check(&job).map_err(bad)?;
             let queue = job.spec.queue().map(|queue| queue.to_string());
             return output::json(&json!({ "job": settings(&job), "queue": queue }));
         };
         let each =
             self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
         let mut lines = BatchLines::open(file, each.as_ref(), config, None)?;
-        loop {
-            let of_call = lines.next(false)?;
-            of_call.jobs.iter().try_for_each(output::json)?;
-            if let Some(refused) = of_call.rejected.first() {
-                let (file, line) = (file.display(), refused.line);
-                return Err(bad(format!("{file}:{line}: {}", refused.error)));
-            }
-            if of_call.is_last {
-                return Ok(());
-            }
-        }
+        many::print_lines(&mut lines, file, &Client::open(config)?)
     }
+}
+
+/// Checks the names and the settings of a graph without Redis.
+fn checked_graph(
+    client: &Client,
+    places: &GraphFile<'_>,
+    plan: GraphPlan<Job>,
+) -> Result<Graph, Error> {
+    let graph = Graph::of(plan).map_err(bad)?;
+    let checked = client.graphs().check(&graph);
+    checked.map_err(|error| graph::explained(places, MethodError::of(error.into(), None)))?;
+    Ok(graph)
 }
 
 /// Checks a graph and its scripts without Redis.
@@ -324,9 +328,7 @@ fn check_graph(
     plan: GraphPlan<Job>,
     global: &Global,
 ) -> Result<(), Error> {
-    let (config, graph) = (global.config()?, Graph::of(plan).map_err(bad)?);
-    let checked = client.graphs().check(&graph);
-    checked.map_err(|error| graph::explained(places, MethodError::of(error.into(), None)))?;
+    let (config, graph) = (global.config()?, checked_graph(client, places, plan)?);
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {
         // A published script was checked when it was published.

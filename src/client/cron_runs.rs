@@ -167,7 +167,7 @@ impl CronClient<'_> {
         Ok((filled, graph.jobs.into_iter().map(|job| job.id).collect()))
     }
 
-    /// Lists the firings of one of the periodic jobs of [`CronClient::crontab`] in a period.
+    /// Lists the firings of one of the periodic jobs of [`CronClient::crontab`] in a period that a backfill would submit.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; [`Exit::Data`] if the period ends before it begins or in the
@@ -179,7 +179,19 @@ impl CronClient<'_> {
         period: &BackfillPeriod,
     ) -> Result<Vec<Timestamp>, Error> {
         let crontab = self.crontab(crontab).await?;
-        within(entry(&crontab, name)?, period, self.client.system().now().await?)
+        let entry = entry(&crontab, name)?;
+        let mut times = Vec::new();
+        for due in within(entry, period, self.client.system().now().await?)? {
+            let fired = entry.name.job_id(due).map_err(ClientError::from)?;
+            let id = entry.name.backfill_id(due).map_err(ClientError::from)?;
+            let fired = (&fired, period.only_missing);
+            let asked = self.client.store.cron();
+            let asked = asked.would_backfill(&entry.name, due, fired, &id).await;
+            if asked.map_err(ClientError::from)? {
+                times.push(due);
+            }
+        }
+        Ok(times)
     }
 
     /// Submits the jobs or graphs of a periodic job for its firings in a period, each with its own time. One for which the

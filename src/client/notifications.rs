@@ -8,7 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{NotificationClient, Result};
+use crate::config::Config;
+use crate::error::{Error, Exit};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
+use crate::proto::text::{did_you_mean, nearest};
 
 #[derive(Debug, Clone, Default)]
 pub struct LatestDeliveries {
@@ -52,6 +55,31 @@ impl NotificationClient<'_> {
     /// Counts the ends of attempts to deliver, by `NAME STATE`.
     pub async fn counts(self) -> Result<BTreeMap<String, u64>> {
         Ok(self.client.store.notifications().look().await?.counts)
+    }
+
+    /// Refuses the name of a notification that supervisors do not have, as far as a configuration tells: one that has some, or
+    /// is a supervisor's.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] with the names that it has.
+    pub async fn check(self, name: &NotifyName, config: &Config) -> Result<(), Error> {
+        let names = || config.notify.keys().map(NotifyName::as_str);
+        if config.notify.contains_key(name) {
+            return Ok(());
+        }
+        let hint = if config.notify.is_empty() {
+            let digest = config.digest();
+            if self.client.system().supervisors().await?.iter().all(|of| of.settings != digest) {
+                return Ok(());
+            }
+            "; it has none: see [notify.NAME] in hero.toml(5)".to_owned()
+        } else {
+            match nearest(name.as_str(), names()) {
+                None => format!("; it has: {}", names().collect::<Vec<_>>().join(", ")),
+                near => did_you_mean(near),
+            }
+        };
+        Err(Error::new(Exit::NotFound, format!("this configuration has no [notify.{name}]{hint}")))
     }
 
     /// Asks the supervisors to send a test by a notification. Returns the id of its message.

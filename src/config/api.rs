@@ -30,7 +30,7 @@ toml_table! {
         /// The path below which everything is served, for a proxy, such as `/hero`.
         path: String = String::new() => Text, restart;
         /// The address of the page for people, with `path`, such as `https://hero.example.org/hero`: notifications and
-        /// `hero job show` link to it. Empty: no links.
+        /// `hero job show` link to it, `hero job open` opens it. Empty: no links.
         public_url: Option<String> as "empty_is_none" = None => Text;
         /// Over TCP a browser may call the API by an address, as `localhost`, or by these names.
         hosts: Vec<String> = Vec::new() => Texts;

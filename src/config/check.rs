@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::api_address::ApiAddress;
 use super::command::{
     DependenciesConfig, NOT_EXTENSION, NOT_VARIABLES, are_variables, are_words, has, is_extension,
-    is_module, is_python,
+    is_module, is_node, is_python,
 };
 use super::config_error::{Fault, KeyPath};
 use super::connection::RedisConfig;
@@ -36,6 +37,9 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.check.check()?;
     config.trace.check()?;
     config.api.check()?;
+    if let Some(Err(why)) = config.client.api.as_ref().map(|api| api.parse::<ApiAddress>()) {
+        return KeyPath::of(&["client"]).wrong("api", why);
+    }
     config.amqp.check(&config.types)?;
     config.osis.check()?;
     config.sal.check()?;
@@ -160,7 +164,10 @@ fn check_shares(table: &KeyPath, limit: &LimitConfig) -> Result<(), Fault> {
         return table.wrong("fair", "needs running, whose slots it shares");
     }
     if limit.fair.is_some() && limit.per.is_some() {
-        return table.wrong("fair", "cannot stand beside per: a limit counts separately, or shares its slots");
+        return table.wrong(
+            "fair",
+            "cannot stand beside per: a limit counts separately, or shares its slots",
+        );
     }
     if limit.fair.is_none() && !limit.weights.is_empty() {
         return table.wrong("weights", "needs fair, such as \"caller\"");
@@ -245,15 +252,16 @@ fn check_options(table: &KeyPath, of: &TypeConfig) -> Result<(), Fault> {
         return table.wrong("compile", "must have {binary}, and so must command");
     }
     if !is_python(command) {
-        for (key, is_set) in [
-            ("warm", of.warm),
-            ("preload", !of.preload.is_empty()),
-            ("dependencies", of.dependencies != DependenciesConfig::default()),
-        ] {
+        for (key, is_set) in [("warm", of.warm), ("preload", !of.preload.is_empty())] {
             if is_set {
                 return table.wrong(key, "is for Python only, and the command is not python");
             }
         }
+    }
+    if !is_python(command) && !is_node(command) && of.dependencies != DependenciesConfig::default()
+    {
+        let message = "is for Python and node only, and the command is neither";
+        return table.wrong("dependencies", message);
     }
     if !of.preload.iter().all(|module| is_module(module)) {
         return table.wrong("preload", "must be names of modules, such as [\"json\"]");
@@ -439,6 +447,10 @@ mod tests {
             (
                 "[job]\nretry_backoff = \"1h\"",
                 "2:17: job.retry_backoff must be at most job.retry_backoff_max (15m), not 1h",
+            ),
+            (
+                "[client]\napi = \"ftp://x\"",
+                "2:7: client.api must be https://HOST:PORT, http://HOST:PORT or unix:PATH",
             ),
         ] {
             assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");

@@ -11,8 +11,8 @@ use crate::config::toml_table::toml_table;
 use crate::proto::target::is_word;
 
 toml_table! {
-    /// The packages that a Python script declares in its own text (PEP 723). Each set is installed once, into
-    /// `job.cache_dir`, with uv if present, else with pip.
+    /// The packages that a script of Python or node declares in its own text (PEP 723). Each set is installed once, into
+    /// `job.cache_dir`: of Python with uv if present, else with pip; of node with npm.
     pub struct DependenciesConfig in "type.NAME.dependencies" {
         /// Allows installing packages.
         enabled: bool = true => Flag;
@@ -20,9 +20,9 @@ toml_table! {
         /// installer reaches port 443 and the ports of the addresses here, in `find_links` and in `env`; an index that
         /// only `/etc/pip.conf` names on another port does not answer: name it here.
         index: String = String::new() => Text;
-        /// Folders and pages with packages, besides the index.
+        /// Folders and pages with packages, besides the index; for Python only.
         find_links: Vec<String> = Vec::new() => Texts;
-        /// Variables of the installer: `SSL_CERT_FILE`, `HTTPS_PROXY`, `UV_...` and `PIP_...` It may read the files and
+        /// Variables of the installer: `SSL_CERT_FILE`, `HTTPS_PROXY`, `UV_...`, `PIP_...` and `npm_config_...` It may read the files and
         /// folders that they name.
         env: BTreeMap<String, String> = BTreeMap::new() => Map;
         /// Allows building packages from source, which runs their code, and packages by an address, a file or a
@@ -67,8 +67,17 @@ pub(super) fn are_variables(env: &BTreeMap<String, String>) -> bool {
 
 /// Returns whether a command runs Python, by the name of its program, in any version.
 pub fn is_python(command: &[String]) -> bool {
+    program_begins(command, b"python")
+}
+
+/// Returns whether a command runs node, by the name of its program, in any version.
+pub fn is_node(command: &[String]) -> bool {
+    program_begins(command, b"node")
+}
+
+fn program_begins(command: &[String], name: &[u8]) -> bool {
     let program = command.first().map(Path::new).and_then(Path::file_name);
-    program.is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"))
+    program.is_some_and(|program| program.as_encoded_bytes().starts_with(name))
 }
 
 pub(super) fn has(words: &[String], placeholder: &str) -> bool {

@@ -12,6 +12,7 @@ mod ack;
 mod added_cron;
 mod amqp;
 mod api;
+mod api_address;
 mod artifacts;
 mod asked_bounds;
 mod check;
@@ -69,13 +70,14 @@ pub use amqp::{
     SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
+pub use api_address::ApiAddress;
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
-pub use command::{DependenciesConfig, is_python};
+pub use command::{DependenciesConfig, is_node, is_python};
 pub use config_error::{ConfigError, FilePlace};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;
-pub use files::DEFAULT_FILE;
+pub use files::{DEFAULT_FILE, changed_at};
 pub use graph_file::{GraphFile, GraphJobFiles};
 pub use interpreter::{ENV_SPLITS, file_name, is_interpreter_of, runs_with};
 pub use job_config::JobConfig;

@@ -180,7 +180,9 @@ pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
             None => format!("missing key `{key}`"),
         };
     }
-    let text = if message.starts_with("invalid ") && !expected.is_empty() {
+    let text = if is_too_large(message, expected) {
+        "expected a whole number, but the number is too large".to_owned()
+    } else if message.starts_with("invalid ") && !expected.is_empty() {
         format!("expected {}", plain(expected))
     } else if message.starts_with("unknown variant `") {
         format!("expected {expected}")
@@ -227,6 +229,13 @@ fn reworded(message: &str) -> &str {
         }
         other => other.strip_suffix(", expected nothing").unwrap_or(other),
     }
+}
+
+/// Returns true for a whole number above the range of its type; serde names the value, and its own type if that is wide.
+fn is_too_large(message: &str, expected: &str) -> bool {
+    let value = message.split_once("integer `").and_then(|(_, rest)| rest.split_once('`'));
+    let is_whole = plain(expected).starts_with("a whole number");
+    is_whole && value.is_some_and(|(value, _)| value.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Rewords serde's name of a type.

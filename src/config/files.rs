@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::config_error::{ConfigError, FilePlace, NO_PERMISSION};
 use super::source::place;
 use crate::proto::units::format_size;
@@ -32,6 +34,13 @@ pub(super) fn read_all(
         texts.push((file, text));
     }
     Ok(texts)
+}
+
+/// Returns when a file or one of its drop-ins was changed last, as far as they can be read.
+pub fn changed_at(file: &Path) -> Option<Timestamp> {
+    let files = [file.to_owned()].into_iter().chain(drop_ins(file).unwrap_or_default());
+    let times = files.filter_map(|file| fs::metadata(file).ok()?.modified().ok()?.try_into().ok());
+    times.max()
 }
 
 pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {

@@ -91,14 +91,45 @@ impl RedisUrl {
         if !SCHEMES.iter().any(|scheme| self.0.starts_with(scheme)) {
             return Err(format!("has an unknown scheme; known are {}", SCHEMES.join(", ")));
         }
-        self.sentinels()?;
-        self.cluster()?;
+        if self.sentinels()?.is_none() && self.cluster()?.is_none() {
+            self.check_one()?;
+        }
         if self.0.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("must have no spaces; write them as %20".to_owned());
         }
         // The client library trusts any certificate with `#insecure`.
         if self.is_tls() && self.0.contains('#') {
             return Err("must have no #; write it as %23".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Rejects a url of one server or socket that the client library cannot read.
+    fn check_one(&self) -> Result<(), String> {
+        const FORM: &str = "the form is redis://HOST:PORT/DB, or redis+unix:///PATH";
+        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        let is_number = |db: &str| db.is_empty() || db.parse::<u32>().is_ok();
+        if scheme.contains("unix") {
+            let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+            if !path.starts_with('/') || path.len() == 1 {
+                return Err(format!("has no path of a socket: {FORM}"));
+            }
+            let mut dbs = parameters.split('&').filter_map(|one| one.strip_prefix("db="));
+            if !dbs.all(is_number) {
+                return Err(format!("has a database that is not a number: {FORM}?db=DB"));
+            }
+            return Ok(());
+        }
+        let (server, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let host = server.rsplit_once('@').map_or(server, |(_, host)| host);
+        if host_and_port(host, NODE_PORT).is_none() {
+            return Err(format!(
+                "has no host, or an illegal port: {FORM}; in a password write / as %2F and @ as %40"
+            ));
+        }
+        let db = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+        if !is_number(db) {
+            return Err(format!("has a database that is not a number: {FORM}"));
         }
         Ok(())
     }
@@ -238,6 +269,29 @@ mod tests {
         assert_eq!(refusal(""), unknown);
         assert_eq!(refusal("redis://a b"), "must have no spaces; write them as %20");
         assert_eq!(refusal("rediss://host/#insecure"), "must have no #; write it as %23");
+        for (url, why) in [
+            ("redis://", "has no host"),
+            ("redis:///0", "has no host"),
+            ("redis://:secret@", "has no host"),
+            ("redis://host:99999", "has no host, or an illegal port"),
+            ("redis://me:a/b@host", "has no host, or an illegal port"),
+            ("redis://[::1", "has no host"),
+            ("redis://host/abc", "has a database that is not a number"),
+            ("redis+unix:///run/r.sock?db=x", "has a database that is not a number"),
+            ("unix://", "has no path of a socket"),
+            ("redis+unix://relative", "has no path of a socket"),
+        ] {
+            let reason = refusal(url);
+            assert!(reason.starts_with(why) && !reason.contains("secret"), "{url}: {reason}");
+        }
+        for good in [
+            "redis://host",
+            "redis://me:p%2Fx@host:6380/2",
+            "rediss://[::1]:6379/",
+            "unix:///run/r.sock?db=1&pass=x",
+        ] {
+            assert_eq!(RedisUrl::from(good).check(), Ok(()), "{good}");
+        }
         assert_eq!(
             refusal("rediss+sentinel://host/main#insecure/0").split(':').next(),
             Some("has an illegal master")

@@ -187,6 +187,14 @@ fn wrong_values_are_rejected_with_the_expected_form_and_their_place() {
             "2:9: actor.tasks: expected a whole number, 0 or more".to_owned(),
         ),
         ("[actor]\ntasks = -4", "2:9: actor.tasks: expected a whole number, 0 or more".to_owned()),
+        (
+            "[actor]\ntasks = 99999999999999999999",
+            "2:9: actor.tasks: expected a whole number, but the number is too large".to_owned(),
+        ),
+        (
+            "[job]\nretries = 99999999999",
+            "2:11: job.retries: expected a whole number, but the number is too large".to_owned(),
+        ),
         ("actor = 4", "1:9: actor: expected a table".to_owned()),
         ("[redis]\nurl = 6379", "2:7: redis.url: expected a string".to_owned()),
         ("[redis]\nusername = 1", "2:12: redis.username: expected a string".to_owned()),

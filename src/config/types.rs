@@ -11,7 +11,7 @@ use toml::Table;
 
 pub use self::kinds::{DeadLetters, EngineKind, RhaiLimits};
 use super::api::{EVERYONE, is_caller_name};
-use super::command::{DependenciesConfig, is_python};
+use super::command::{DependenciesConfig, is_node, is_python};
 use super::config_error::{Fault, KeyPath, check_each};
 use super::key_row::{DAY, TEN_YEARS};
 use super::sandbox::SandboxConfig;
@@ -152,10 +152,15 @@ impl TypeConfig {
     /// Returns the keys that scripts of its engine and its command have, so that the output can be read again.
     fn written(&self) -> Result<Table, toml::ser::Error> {
         let is_python = is_python(&self.command);
+        let has_packages = is_python || is_node(&self.command);
         let mut table = Table::try_from(self)?;
         table.retain(|key, _| {
-            let is_for_python = matches!(key, "warm" | "preload" | "dependencies");
-            why_not_of(self.engine, key).is_none() && (is_python || !is_for_python)
+            let is_of_program = match key {
+                "warm" | "preload" => is_python,
+                "dependencies" => has_packages,
+                _ => true,
+            };
+            why_not_of(self.engine, key).is_none() && is_of_program
         });
         Ok(table)
     }
@@ -278,6 +283,8 @@ fn merge(name: &ScriptType, known: Option<&TypeConfig>, layer: Table) -> Result<
     }
     if !is_python(&base.command) {
         (base.warm, base.preload) = (false, Vec::new());
+    }
+    if !is_python(&base.command) && !is_node(&base.command) {
         base.dependencies = DependenciesConfig::default();
     }
     let merged = Table::try_from(&base).map_err(|error| Fault::new(table.clone(), error));

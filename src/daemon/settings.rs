@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tracing::{error, info};
 
 use crate::actor;
@@ -49,6 +50,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
         crontab: Arc::new(crontab),
         scripts: Arc::new(scripts),
         digest: config.digest(),
+        read_at: Timestamp::now(),
     }
 }
 
@@ -108,6 +110,7 @@ pub(super) fn actor_settings(
         required_keys,
         engines,
         digest: config.digest(),
+        read_at: Timestamp::now(),
     })
 }
 

@@ -198,6 +198,9 @@ pub struct Presence {
     /// programs and older versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub settings: String,
+    /// When it read them: RFC 3339, UTC; empty as the digest is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub settings_at: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -301,6 +304,9 @@ pub struct SupervisorPresence {
     /// The digest of its settings in force; empty if an older version wrote it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub settings: String,
+    /// When it read them: RFC 3339, UTC; empty if an older version wrote it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub settings_at: String,
 }
 
 /// A step of Redis's clock against the time since a supervisor's machine started.

@@ -166,6 +166,7 @@ pub fn brief(duration: Duration) -> String {
         1..60 => format!("{:.2}s", duration.as_secs_f64()),
         60..3600 => format!("{}m{:02}s", secs / 60, secs % 60),
         3600..86_400 => format!("{}h{:02}m", secs / 3600, secs / 60 % 60),
+        _ if secs % 86_400 < 3600 => format!("{}d", secs / 86_400),
         _ => format!("{}d{}h", secs / 86_400, secs / 3600 % 24),
     }
 }

@@ -178,6 +178,20 @@ impl<'a> CronStore<'a> {
         backfilled(&code, detail)
     }
 
+    /// Asks whether a backfill would submit its job or graph, of this id, for a time.
+    pub async fn would_backfill(
+        self,
+        name: &CronName,
+        due: Timestamp,
+        fired: (&JobId, bool),
+        id: &JobId,
+    ) -> Result<bool> {
+        let mut script = self.filling(name, due, fired);
+        script.arg("ask").arg(id.as_str());
+        let (code, _): (String, String) = self.store.invoke(FILLING, &script).await?;
+        Ok(code == "stage")
+    }
+
     /// Returns the call of a backfill without what it submits.
     pub(super) fn filling(
         self,

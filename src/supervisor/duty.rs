@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
@@ -58,6 +59,8 @@ pub struct SupervisorSettings {
     pub scripts: Arc<ScriptFiles>,
     /// The digest of the configuration that they are from.
     pub digest: String,
+    /// When they were read.
+    pub read_at: Timestamp,
 }
 
 /// One round of a duty: its means, and the settings of this round.

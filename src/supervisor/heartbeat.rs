@@ -114,6 +114,7 @@ impl Heartbeat<'_> {
             cron: Some(cron),
             clock_step: self.counts.clock.step(),
             settings: self.settings.borrow().digest.clone(),
+            settings_at: format!("{:.3}", self.settings.borrow().read_at),
         };
         let times = Arc::clone(&self.settings.borrow().times);
         let renewed = self.store.supervisors().supervise(&self.id, &presence, &times);

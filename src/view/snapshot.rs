@@ -117,8 +117,11 @@ impl Snapshot {
         let pauses: Vec<PauseRule> = client.queues().pauses().await?.rules.into_iter().collect();
         let mut queues = with_actors(client.queues().list_with(others).await?, &actors);
         let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
-        let paused_by =
-            if is_paused { client.queues().paused_by().await.unwrap_or_default() } else { BTreeMap::new() };
+        let paused_by = if is_paused {
+            client.queues().paused_by().await.unwrap_or_default()
+        } else {
+            BTreeMap::new()
+        };
         for (state, _) in &mut queues {
             for wait in [&mut state.oldest_wait, &mut state.held_wait].into_iter().flatten() {
                 *wait = without_steps(*wait, at, &supervisors);
@@ -389,6 +392,7 @@ pub(crate) mod tests {
                 cron: None,
                 clock_step: None,
                 settings: String::new(),
+                settings_at: String::new(),
             }],
             brokers: Vec::new(),
             failing_notifications: Vec::new(),
@@ -456,6 +460,7 @@ pub(crate) mod tests {
                 load_hundredths: None,
                 memory_available: None,
                 settings: String::new(),
+                settings_at: String::new(),
             },
         }
     }

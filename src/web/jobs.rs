@@ -277,7 +277,8 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> Page
     let (query, search) = failed.search(at)?;
     let sees = |job: &_| visit.sees(job);
     let _place = visit.may_search().await?;
-    let found = visit.site.client.jobs().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
+    let found =
+        visit.site.client.jobs().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
     let forgery = visit.may(Scope::Operate).then(|| visit.forgery_field());
     let table = FailureTable { filter: &failed, links, now: at, forgery: forgery.as_ref() };
     let main = html! {

@@ -350,5 +350,25 @@ fn dry_run_prints_what_would_be_submitted_and_submits_nothing() {
     let graph = printed(&["--graph", &path("g.toml"), "--name", "nightly"]);
     assert_eq!((&graph[0]["name"], &graph[0]["jobs"][0]["name"]), (&json!("nightly"), &json!("a")));
     assert_eq!(printed(&["--every-machine", "-t", "bash", "-e", "1"])[0]["every"], "machine");
+    let graph = "[job.a]\ntype = \"osis\"\nscript = \"1\"\nafter = [\"a\"]\n";
+    std::fs::write(path("cycle.toml"), graph).expect("written");
+    let cycle = hero.run(&["submit", "--dry-run", "--graph", &path("cycle.toml")]).code(65);
+    cycle.stdout("").says("cycle.toml:1:6: jobs wait for each other in a cycle: a → a");
+    let lines = "{\"script\": \"1\", \"type\": \"osis\", \"retries\": 99999999999}\n1\n\
+                 {\"script\": \"1\", \"type\": \"osis\"}\n{\"script\": \"1\"}\n";
+    std::fs::write(path("b.jsonl"), lines).expect("written");
+    let batch = hero.run(&["submit", "--dry-run", "--batch", &path("b.jsonl")]).code(65);
+    assert_eq!(batch.stdout.lines().count(), 1, "{}", batch.stdout);
+    let said = batch.says("b.jsonl: 3 lines were rejected").stderr;
+    for line in [
+        "b.jsonl:1: invalid job: retries `99999999999` is too large",
+        "b.jsonl:2: invalid job: the line is not a JSON object",
+        "b.jsonl:4: invalid job: script_type is missing",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    hero.run(&["submit", "--caller", "a\nb", "-t", "osis", "-e", "1"])
+        .code(65)
+        .says("--caller: has control characters");
     assert!(redis.keys(&keys::prefix("JOB")).is_empty());
 }

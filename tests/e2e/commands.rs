@@ -288,5 +288,13 @@ fn job_that_has_not_started_and_a_prerequisite_are_named_and_more_can_be_copied(
     until(&redis, "x1", "error");
     let shown = || hero.run(&["graph", "show", "g"]).code(0).stdout;
     wait_until("its dependent has failed", || shown().contains("prerequisite failed: load"));
-    hero.run(&["job", "list", "--limit", "1"]).code(0).says("more: hero job list --limit 1000\n");
+    let listed = hero.run(&["job", "list", "--limit", "1"]).code(0);
+    let more = listed.stderr.trim_end().strip_prefix("more: hero ").expect("a command").to_owned();
+    assert!(more.starts_with("job list --limit 1 --until 20"), "{more}");
+    let first = listed.stdout;
+    let second = hero.run(&more.split(' ').collect::<Vec<_>>()).code(0).stdout;
+    assert!(
+        second.lines().count() == 2 && second.lines().last() != first.lines().last(),
+        "{second}"
+    );
 }

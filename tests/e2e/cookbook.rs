@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use regex::Regex;
 
-use crate::support::{Hero, Redis, needs, pypi};
+use crate::support::{Hero, Redis, needs, pypi, reaches_registry};
 
 const PAGE: &str = include_str!("../../docs/cookbook.md");
 /// The most lines of a task.
@@ -57,7 +57,7 @@ fn can_run(recipe: &Recipe) -> bool {
     let has = |program: &str| Path::new(program).exists();
     match recipe.title.as_str() {
         "Python with packages" => needs("packages of PyPI", || pypi().is_some()),
-        "Packages of npm" => needs("npm", || has("/usr/bin/npm")),
+        "Packages of npm" => needs("the registry of npm", reaches_registry),
         "A program in Java" => needs("java", || has("/usr/bin/java")),
         "A webhook of GitHub" => needs("openssl", || has("/usr/bin/openssl")),
         _ => true,

@@ -130,6 +130,9 @@ fn backfill_submits_each_firing_of_a_period_once_and_one_after_the_other() {
     // The second day was fired.
     let fired = "cron-report-20260102T030000Z";
     redis.set_job(fired, "status finished script_type osis");
+    backfill(&["--dry-run"]).code(0).stdout(&shown);
+    let missing = shown.replace("2026-01-02 03:00 +00:00\n", "");
+    backfill(&["--dry-run", "--only-missing"]).code(0).stdout(&missing);
     let outcomes = |more: &[&str]| -> Vec<String> {
         let done = backfill(&[&["--yes", "--json"], more].concat()).code(0).stdout;
         let done: Value = serde_json::from_str(&done).expect("one document");
@@ -146,6 +149,9 @@ fn backfill_submits_each_firing_of_a_period_once_and_one_after_the_other() {
         assert_eq!(field(&redis, &id(day), "cron").as_deref(), Some("report"));
     }
     assert_eq!(outcomes(&[]), ["exists"; 3], "a second backfill doubles nothing");
+    let nothing = "nothing to submit of report: it fired, or was backfilled";
+    backfill(&["--dry-run"]).code(0).stdout("").says(nothing);
+    backfill(&[]).code(0).says(nothing);
     let history = document(&hero, &["cron", "history", "report", "--json"]);
     assert_eq!(history["firings"][0]["why"], "backfill");
     hero.run(&["cron", "backfill", "report", "--since", "2010-01-01", "--yes"])

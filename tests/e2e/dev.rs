@@ -192,6 +192,14 @@ fn kept_folder_takes_over_nothing_of_another_whose_configuration_a_variable_name
     let done = hero.run(&["dev", "--", "sh", "-c", run, &first, &second]).code(0);
     done.says("HERO_CONFIG names the configuration of another hero dev");
     assert!(own(&second).contains(&setting(&second)), "{}", own(&second));
+    // Its own, and another file of its folder.
+    std::fs::write(format!("{first}/other.toml"), "[job]\nretries = 7\n").expect("written");
+    for (file, retries) in [("hero.toml", "retries = 0"), ("other.toml", "retries = 7")] {
+        let run = format!("HERO_CONFIG=\"$0/{file}\" hero dev --keep \"$0\" -- hero check --show");
+        let done = hero.run(&["dev", "--", "sh", "-c", &run, &first]).code(0);
+        assert!(!done.stderr.contains("another hero dev"), "{}", done.stderr);
+        assert!(done.stdout.contains(retries), "{file}: {}", done.stdout);
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("run-script", Some(&["a"])),
     ("job list", Some(&[])),
     ("job errors", Some(&[])),
+    ("job open", Some(&["a"])),
     ("job find", None),
     ("job show", Some(&["a"])),
     ("job wait", Some(&["a"])),

@@ -214,6 +214,11 @@ fn explanation_after_success_lists_what_was_refused() {
         "sandbox: reading @/x was refused; [type.bash.sandbox] read = [\"@\"] would allow it";
     assert_eq!(ran.stderr.matches(&world.filled(reading)).count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains(&world.filled("sandbox: creating @/new was refused")));
+    let script = world.filled("touch @/new; cat @/x");
+    let failed = world.hero.run(&["exec", "--explain", "-t", "bash", "-e", &script]).code(1);
+    let said = "hero: refused, while the script went on:\n  sandbox: creating @/new was refused";
+    let failed = failed.says(&world.filled(said));
+    assert!(failed.stderr.contains("hero: 1 refusal: see the line"), "{}", failed.stderr);
     let quiet = ["exec", "--explain", "-t", "bash", "-e", "cat data.csv 2>/dev/null || true"];
     world.hero.run(&quiet).code(0).says("hero: no refusal is known");
 }

@@ -269,7 +269,7 @@ fn what_keeps_a_command_from_the_api_is_named() {
     let (code, error) = stranger.failed(&["job", "list", "--api", &plain.at("")]);
     assert!(code == 77 && error.contains("HERO_TOKEN"), "{code} {error}");
     let (code, error) = stranger.failed(&["job", "list", "--api", "ftp://host"]);
-    assert!(code == 2 && error.contains("`ftp://host`, is none"), "{code} {error}");
+    assert!(code == 2 && error.contains("API `ftp://host` must be https://"), "{code} {error}");
     let (code, error) = stranger.failed(&["job", "list", "--api", "http://127.0.0.1:1"]);
     assert!(code == 69 && error.contains("127.0.0.1 port 1"), "{code} {error}");
 }

@@ -1,6 +1,7 @@
 //! Results that a reader gets, or cannot get: output, ids, messages while waiting.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{Hero, Redis, wait_until};
 
@@ -51,7 +52,9 @@ fn unknown_queue_is_rejected_with_the_nearest_known_one() {
     hero.run(&["submit", "-t", "osis", "-g", "gpu", "-e", "1"]).code(0);
     hero.run(&["queue", "purge", "--yes", "type:osis:group:gpu"]).code(0).stdout("1 job purged\n");
     hero.run(&["queue", "pause", "--force", "type:later:prio:1"]).code(0);
-    hero.run(&["queue", "resume", "type:later:prio:1"]).code(0).stdout("type:later resumed\n");
+    hero.run(&["queue", "resume", "type:later:prio:1"])
+        .code(0)
+        .stdout("type:later:prio:1 resumed\n");
 }
 
 #[test]
@@ -191,6 +194,20 @@ fn job_is_shown_with_the_address_of_its_page() {
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
     let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
     assert!(shown.ends_with("\npage:\n  https://hero.example.org/jobs/a\n"), "{shown}");
+    // Where there is no display, its address is printed.
+    let page = "https://hero.example.org/jobs/a\n";
+    hero.run(&["job", "open", "a"])
+        .code(0)
+        .stdout(page)
+        .says("not opened in a browser: no display");
+    let browser = redis.folder().join("xdg-open");
+    std::fs::write(&browser, "#!/bin/sh\necho \"opened $1\"\n").expect("written");
+    std::fs::set_permissions(&browser, PermissionsExt::from_mode(0o755)).expect("executable");
+    let mut open = hero.command_of_user(env!("CARGO_BIN_EXE_hero"));
+    open.args(["job", "open", "a"]).env("DISPLAY", ":9").env("PATH", redis.folder());
+    let opened = open.output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&opened.stdout), format!("opened {page}"));
+    Hero::on(&redis).run(&["job", "open", "a"]).code(78).says("api.public_url is not set");
 }
 
 #[test]

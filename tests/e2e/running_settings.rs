@@ -42,7 +42,9 @@ fn unit_with_other_settings_is_named_by_check_doctor_and_explain_until_it_has_th
     let said = format!("actor bash:default:1 (pid {}) runs with other settings", actor.pid());
     assert!(!hero.run(&["check"]).code(0).stderr.contains(&said));
     let changed = Hero::on(&redis).set("job.output_size_max", "\"2MiB\"");
-    changed.run(&["check"]).code(0).says(&said);
+    let said = format!("{said} than these: it has a configuration of 20");
+    changed.run(&["check"]).code(0).says(&said).says(", this one is of 20");
+    changed.run(&["exec", "-t", "bash", "-e", "exit 3"]).code(3).says(&said);
     let doctor = changed.run(&["doctor"]).stdout;
     assert!(doctor.contains(&said) && doctor.contains("systemctl reload"), "{doctor}");
     changed.run(&["exec", "--explain", "-t", "bash", "-e", "echo"]).code(0).says(&said);

@@ -190,6 +190,13 @@ fn test_of_an_unknown_notification_is_refused_and_waits_for_no_supervisor() {
     hero.run(&["notify", "test", "opps"]).code(66).says(said);
     let said = "this configuration has no [notify.xyz]; it has: chat, ops";
     hero.run(&["notify", "test", "xyz"]).code(66).says(said);
+    let of_none = Hero::on(&redis);
+    let _supervisor = of_none.supervisor().start();
+    wait_until("it is known", || {
+        of_none.run(&["--json", "status"]).stdout.contains("\"settings_at\"")
+    });
+    let said = "this configuration has no [notify.xyz]; it has none";
+    of_none.run(&["notify", "test", "xyz"]).code(66).says(said);
 }
 
 #[test]

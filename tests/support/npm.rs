@@ -46,6 +46,17 @@ fn made() -> Option<PathBuf> {
     Some(folder)
 }
 
+/// Returns whether npm reaches its registry with the authorities of the system alone.
+#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
+pub(crate) fn reaches_registry() -> bool {
+    let mut npm = Command::new("/usr/bin/npm");
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm-cache");
+    npm.args(["view", "ms", "version", "--fetch-retries=0", "--cache"]).arg(cache).env_clear();
+    npm.env("PATH", "/usr/bin:/bin");
+    npm.env("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/ca-certificates.crt");
+    npm.output().is_ok_and(|done| done.status.success())
+}
+
 #[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
 fn install(folder: &Path) -> bool {
     let mut npm = Command::new("npm");

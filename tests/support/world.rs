@@ -87,6 +87,7 @@ impl Life {
             load_hundredths: None,
             memory_available: None,
             settings: String::new(),
+            settings_at: String::new(),
         }
     }
 }

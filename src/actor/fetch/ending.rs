@@ -230,6 +230,7 @@ mod tests {
             required_keys: BTreeMap::new(),
             engines: BTreeMap::from([(script_type, engine)]),
             digest: String::new(),
+            read_at: jiff::Timestamp::UNIX_EPOCH,
         });
         let crew = Crew::start(&settings, 2).expect("threads");
         let settings = watch::Sender::new(settings).subscribe();

@@ -10,8 +10,8 @@ use crate::engine::{Failure, StopReason};
 use crate::proto::job::{AttemptOutcome, JobId};
 use crate::proto::report::Shutdown;
 
-/// The time that an outcome waits for the daemon's own signal.
-const WAIT: Duration = Duration::from_secs(1);
+/// The time that an outcome waits for the daemon's own signal: each job that ends by such a signal ends later by it.
+const WAIT: Duration = Duration::from_millis(200);
 /// The time after the daemon's own signal in which an outcome may come: a script whose processes end slowly reports late.
 const AFTER: Duration = Duration::from_secs(10);
 /// The attempts in a row that may have been given back: a script that kills its own unit again and again is charged.

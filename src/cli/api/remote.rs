@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::MethodError;
 use crate::cli::Global;
 use crate::cli::input::read_bounded;
-use crate::config::{ClientConfig, format_duration};
+use crate::config::{ApiAddress, ClientConfig, format_duration};
 use crate::error::{Error, Exit};
 use crate::http::{HttpAnswer, HttpPoster, Method, PostError, StatusCode};
 use crate::rpc::RpcError;
@@ -65,25 +65,13 @@ impl Global {
 
 impl RemoteApi {
     fn new(address: &str, settings: &ClientConfig) -> Result<Self, Error> {
-        let (socket, url) = match address.strip_prefix("unix:") {
-            Some(path) => {
-                (Some(PathBuf::from(path.trim_start_matches("//"))), "http://localhost".to_owned())
-            }
-            None => (None, address.trim_end_matches('/').to_owned()),
-        };
-        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-        let Some(rest) = rest.filter(|rest| !rest.starts_with('/') && !rest.is_empty()) else {
-            let message = format!(
-                "the address of the API, `{address}`, is none: https://HOST:PORT, http://HOST:PORT or unix:PATH"
-            );
-            return Err(Error::new(Exit::Usage, message));
-        };
-        if rest.contains(['@', '?', '#']) {
-            let message = "the address of the API has a login or a query, which are no part of it: the token is in HERO_TOKEN, or in \
-                           token_file of [client]";
-            return Err(Error::new(Exit::Usage, message));
-        }
-        let path = rest.find('/').map_or("", |at| &rest[at..]).to_owned();
+        // A login is not repeated.
+        let is_shown = !address.contains(['@', '?', '#']);
+        let shown = if is_shown { format!(" `{address}`") } else { String::new() };
+        let parsed = address
+            .parse()
+            .map_err(|why| Error::new(Exit::Usage, format!("the address of the API{shown} {why}")));
+        let ApiAddress { url, path, socket } = parsed?;
         let mut headers = Vec::new();
         if let Some(token) = token(settings.token_file.as_deref())? {
             headers.push(("authorization".to_owned(), format!("Bearer {token}")));

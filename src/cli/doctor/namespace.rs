@@ -1,14 +1,16 @@
 //! Redis, and what it says of actors, supervisors, queues and jobs.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::super::author::open_client;
-use super::super::running_settings;
+use super::super::{Global, running_settings};
 use super::units::{RunningUnit, hung};
 use super::{DoctorFinding, FindingArea};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;
+use crate::proto::units::brief;
 use crate::store::StoreError;
 use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 
@@ -19,9 +21,13 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(20);
 /// Round trips; the shortest counts.
 const ROUND_TRIPS: usize = 5;
 
-pub(super) async fn findings(config: &Config, units: &[RunningUnit]) -> Vec<DoctorFinding> {
-    let address = config.redis.redacted_url();
-    let looked = async { looked(&open_client(config)?, config, units, &address).await };
+pub(super) async fn findings(
+    config: &Config,
+    global: &Global,
+    units: &[RunningUnit],
+) -> Vec<DoctorFinding> {
+    let (address, files) = (config.redis.redacted_url(), (config, global.file()));
+    let looked = async { looked(&open_client(config)?, files, units, &address).await };
     looked.await.unwrap_or_else(|error| vec![unreachable(&error, &address)])
 }
 
@@ -53,7 +59,7 @@ fn unreachable(error: &ClientError, address: &str) -> DoctorFinding {
 
 async fn looked(
     client: &Client,
-    config: &Config,
+    (config, file): (&Config, Option<&Path>),
     units: &[RunningUnit],
     address: &str,
 ) -> Result<Vec<DoctorFinding>, ClientError> {
@@ -62,7 +68,8 @@ async fn looked(
     let health = NamespaceHealth::of(&snapshot, &HealthRules::from(config));
     let mut findings = vec![answers];
     findings.extend(health.problems.into_iter().map(DoctorFinding::from));
-    let others = running_settings::differences(config, &snapshot.actors, &snapshot.supervisors);
+    let others =
+        running_settings::differences((config, file), &snapshot.actors, &snapshot.supervisors);
     let remedy =
         "systemctl reload 'hero@*'; a unit that needs a restart names the settings in its journal";
     findings.extend(others.iter().map(|text| DoctorFinding::warning(JOBS, text, remedy)));
@@ -107,7 +114,7 @@ async fn round_trip(client: &Client, address: &str) -> Result<DoctorFinding, Cli
         client.system().answers().await?;
         best = best.min(began.elapsed());
     }
-    let answers = format!("{address} answers within {:.1} ms", best.as_secs_f64() * 1000.0);
+    let answers = format!("{address} answers within {}", brief(best));
     Ok(if best > ROUND_TRIP_MAX {
         let remedy =
             "jobs start later by some round trips: bring actors and redis closer to each other";

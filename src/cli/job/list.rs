@@ -172,9 +172,11 @@ impl JobList {
             let (_, found) = find(api, Map::new(), 1).await?;
             self.filter.no_results().among(&found).report(global, found.items.is_empty());
         }
-        if has_more {
-            let more = if self.limit < 1000 { "--limit 1000" } else { "--status finished" };
-            output::note(&format!("more: hero job list {more}"));
+        // Of several lists there is no cursor: the jobs that were submitted before.
+        if let Some(created) =
+            jobs.last().filter(|_| has_more).and_then(|job| job.time("created_at"))
+        {
+            output::note(&format!("more: hero job list --limit {limit} --until {created}"));
         }
         Ok(())
     }

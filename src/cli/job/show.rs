@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Show;
 use super::list::attempt as took;
+use super::open::page_of;
 use crate::cli::api::{ApiMethods, job_of, read};
 use crate::cli::job_notes::report_blocker;
 use crate::cli::table::{TextTable, first_line};
@@ -43,8 +44,8 @@ pub(in crate::cli) async fn run(
     // Escaped text has no colours: they come last.
     let job = without_secrets(job_of(&document)?, &global.config()?.log.redact);
     let mut text = readable(&job, trees.as_ref(), &attempts, look);
-    if let Some(url) = &global.config()?.api.public_url {
-        let _ = write!(text, "\npage:\n  {url}/jobs/{}\n", job.id);
+    if let Some(page) = page_of(&job.id, global.config()?) {
+        let _ = write!(text, "\npage:\n  {page}\n");
     }
     if of.raw {
         output::unchanged(coloured(&text, &job, look).as_bytes())?;
@@ -241,7 +242,7 @@ mod tests {
     fn seconds_and_bytes_have_their_units() {
         for (name, value, shown) in [
             ("timeout", json!(30.0), "30s"),
-            ("retention", json!(604_800), "7d0h"),
+            ("retention", json!(604_800), "7d"),
             ("cpu_time", json!(0.25), "250ms"),
             ("memory_peak", json!(10_380_902), "9.9 MiB"),
             ("memory_peak", json!(2_147_483_648_u64), "2.0 GiB"),

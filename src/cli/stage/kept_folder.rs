@@ -78,8 +78,14 @@ impl KeptFolder {
     }
 
     /// Returns true for a folder that a `hero dev` keeps.
-    pub(in crate::cli) fn is_folder(dir: &Path) -> bool {
+    fn is_folder(dir: &Path) -> bool {
         dir.join(LOCK).exists()
+    }
+
+    /// Returns true for the configuration that a `hero dev` keeps, not for another file in its folder.
+    pub(in crate::cli) fn is_config(file: &Path) -> bool {
+        let is_named = file.file_name().is_some_and(|name| name == CONFIG_FILE);
+        is_named && file.parent().is_some_and(Self::is_folder)
     }
 
     pub(in crate::cli) fn config_file(&self) -> PathBuf {

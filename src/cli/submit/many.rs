@@ -1,5 +1,7 @@
 //! `hero submit --batch`, `--each` and of a job for every machine: a batch, in as many calls as it needs.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::Submit;
@@ -10,12 +12,16 @@ use crate::cli::job_options::trace_of_environment;
 use crate::cli::sent_job::SubmitSpan;
 use crate::cli::window_options::WindowOptions;
 use crate::cli::{Global, job_notes, output};
+use crate::client::{Client, job_of_members};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::job::{JobSpec, TraceParent};
 use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::{Refused, SubmittedBatch};
 use crate::store::Store;
+
+/// The rejected lines that --dry-run names.
+const REJECTED_SHOWN: u64 = 100;
 
 struct BatchResults<'a> {
     /// The file, or the option, that makes the jobs.
@@ -135,6 +141,43 @@ async fn submitted(
     Ok(batch)
 }
 
+/// Prints the jobs of the lines, and the first lines that make none.
+pub(super) fn print_lines(
+    lines: &mut BatchLines<'_>,
+    file: &Path,
+    client: &Client,
+) -> Result<(), Error> {
+    let (from, mut rejected) = (file.display().to_string(), 0);
+    let mut reject = |line: usize, error: String| {
+        rejected += 1;
+        if rejected <= REJECTED_SHOWN {
+            output::note(&format!("hero: {from}:{line}: {error}"));
+        }
+    };
+    loop {
+        let LinesOfCall { jobs, numbers, rejected, is_last, .. } = lines.next(false)?;
+        for Refused { line, error } in rejected {
+            reject(line, error);
+        }
+        for (job, line) in jobs.iter().zip(numbers) {
+            let members = job.as_object().cloned().unwrap_or_default();
+            match job_of_members(members).and_then(|job| client.check(&job)) {
+                Ok(()) => output::json(job)?,
+                Err(error) => reject(line, error.to_string()),
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    if rejected > 0 { Err(lines_rejected(&from, rejected)) } else { Ok(()) }
+}
+
+fn lines_rejected(from: &str, number: u64) -> Error {
+    let number = counted(number, "line was", "lines were");
+    Error::new(Exit::Data, format!("{from}: {number} rejected"))
+}
+
 impl BatchResults<'_> {
     /// Returns the parameters of a call that adds jobs; `None` for the first.
     fn joining(&self) -> Option<Value> {
@@ -189,8 +232,7 @@ impl BatchResults<'_> {
         }
         job_notes::report_unserved(&total.unserved);
         if !total.refused.is_empty() {
-            let number = counted(total.refused.len() as u64, "line was", "lines were");
-            return Err(Error::new(Exit::Data, format!("{from}: {number} rejected")));
+            return Err(lines_rejected(&from, total.refused.len() as u64));
         }
         if accepted == 0 {
             let message = format!("{from} has no job: each line makes one, JSON for --batch");

@@ -5,7 +5,9 @@
 mod build_cache;
 mod environment;
 mod files;
+mod metadata;
 mod node;
+mod packages;
 mod programs;
 mod python;
 mod scratch;
@@ -27,21 +29,21 @@ pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::artifacts::Contents;
-use crate::config::{JobConfig, TypeConfig, file_name, is_python};
+use crate::config::{JobConfig, TypeConfig, file_name, is_node, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
 use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
 use environment::take_variables;
+use packages::Packages;
 use programs::{BINARY, V_ONLY_COMPILES, V_RAN_INSTEAD, folder_of_v, resolve, version_of};
-use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
 pub(super) const SCRIPT: &str = "{script}";
@@ -54,7 +56,7 @@ pub(super) struct Preparer {
     pub(super) config: TypeConfig,
     kill_grace: Duration,
     cache: BuildCache,
-    /// For Python only.
+    /// For Python and node only.
     packages: Option<Packages>,
     pub(super) sandbox: Sandbox,
     run_tool: RunTool,
@@ -93,7 +95,8 @@ impl Preparer {
             config: config.clone(),
             kill_grace: job.kill_grace,
             cache: BuildCache::new(&job.cache_dir, job.cache_size_max),
-            packages: is_python(&config.command).then(|| Packages::new(config, job, run_tool)),
+            packages: (is_python(&config.command) || is_node(&config.command))
+                .then(|| Packages::new(config, job, run_tool)),
             sandbox: Sandbox::of_type(&config.sandbox),
             run_tool,
             contents: Contents::of(job),
@@ -102,7 +105,7 @@ impl Preparer {
     }
 
     pub(super) fn is_python(&self) -> bool {
-        self.packages.is_some()
+        is_python(&self.config.command)
     }
 
     /// Returns the configured working directory of scripts, if it is not their own folder.
@@ -166,14 +169,38 @@ impl Preparer {
             compiler,
             entries,
         };
-        if let Some(packages) = &self.packages
-            && let Some(entry) = packages.of(source, &prepared.program, until, log)?
-        {
-            prepared.program = python::interpreter(&entry.path);
-            prepared.packages = Some(python::environment(&entry.path));
-            prepared.entries.push(entry);
-        }
+        self.install(source, &mut prepared, until, log)?;
         Ok(prepared)
+    }
+
+    /// Installs the packages that a script declares, and lets it find them.
+    fn install(
+        &self,
+        source: &str,
+        prepared: &mut Prepared,
+        until: Until<'_>,
+        log: &dyn Log,
+    ) -> Result<(), Failure> {
+        let Some(packages) = &self.packages else { return Ok(()) };
+        let entry = if self.is_python() {
+            let Some(entry) = packages.of(source, &prepared.program, until, log)? else {
+                return Ok(());
+            };
+            prepared.program = packages::interpreter(&entry.path);
+            prepared.packages = Some(packages::environment(&entry.path));
+            entry
+        } else {
+            let Some(entry) = packages.of_node(source, &prepared.program, until, log)? else {
+                return Ok(());
+            };
+            // Both `require` and `import` search the folders above the script, and there no script finds a file of its own.
+            let link = prepared.scratch.path().join(packages::NODE_MODULES);
+            symlink(entry.path.join(packages::NODE_MODULES), link)
+                .map_err(|error| cannot_write(&error))?;
+            entry
+        };
+        prepared.entries.push(entry);
+        Ok(())
     }
 
     /// Returns the program with its arguments, without the job's; the options of the script stand before its file.
@@ -199,9 +226,14 @@ impl Preparer {
     /// Checks a script without running it. Returns the error in it; fails if the check cannot be made on this machine.
     pub(super) fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         // As a run does before the script begins.
-        if self.is_python()
-            && let Err(reason) = python::read_metadata(source)
-        {
+        let declared = if self.is_python() {
+            metadata::read(source).map(drop)
+        } else if self.packages.is_some() {
+            metadata::read_of_node(source).map(drop)
+        } else {
+            Ok(())
+        };
+        if let Err(reason) = declared {
             return Ok(Some(source::illegal(&reason).to_string()));
         }
         let program = self.config.check.first().map_or("", String::as_str);

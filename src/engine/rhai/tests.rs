@@ -214,6 +214,8 @@ fn error_names_the_problem_and_its_position() {
     for (source, expected) in [
         ("\n\nlet y = x;", "variable not found: x (line 3, position 9)"),
         ("fn f() {\n  no() }\nf()", "function not found: no () (line 2, position 3)"),
+        ("\"a\" - 1", "function not found: - (string, i64) (line 1, position 5)"),
+        ("no(\"a\", [])", "function not found: no (string, array) (line 1, position 1)"),
         ("let x = ;", "syntax error: unexpected ';' (line 1, position 9)"),
         ("throw \"no luck\"", "no luck (line 1, position 1)"),
         ("throw #{code: 7}", "{\"code\":7} (line 1, position 1)"),

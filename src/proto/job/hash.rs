@@ -173,6 +173,7 @@ mod tests {
             ("timeout", "-1", "invalid job: timeout `-1` is not a number of seconds above 0"),
             ("timeout", "inf", "invalid job: timeout `inf` is not a number of seconds above 0"),
             ("retries", "-1", "invalid job: retries `-1` is not a whole number, 0 or more"),
+            ("retries", "99999999999", "invalid job: retries `99999999999` is too large"),
             ("env_vars", "[1]", "invalid job: env_vars is not a JSON object of strings"),
             ("prerequisites", "[x", "invalid job: prerequisites is not a JSON array of job ids"),
             ("after_any", "{}", "invalid job: after_any is not a JSON array of job ids"),

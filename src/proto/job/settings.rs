@@ -67,12 +67,20 @@ macro_rules! job_settings {
             /// The name of the submitter
             caller_id as caller_id(name: &str): String = String::new() => {
                 word: "caller", value_name: "TEXT",
+                fault: |spec| {
+                    let reason = || "has control characters".to_owned();
+                    spec.caller_id.chars().any(char::is_control).then(reason)
+                },
                 absent: &[(Entrance::Script, OF_ITS_JOBS)],
             }
             /// The name of the set of objects that a script of osis works on; other scripts find it in the variable
             /// `HERO_CONTEXT_ID`
             context_id as context_id(name: &str): String = String::new() => {
                 word: "context", value_name: "TEXT",
+                fault: |spec| {
+                    let reason = || "has control characters".to_owned();
+                    spec.context_id.chars().any(char::is_control).then(reason)
+                },
             }
             /// The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash,
             /// .js node, .v and .vsh v, .hero heroscript, or as the configuration says

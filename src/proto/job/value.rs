@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -155,8 +156,12 @@ fn no_expression(text: &str, error: &impl Display) -> String {
     format!("`{}` is not an expression: {error}", shown(text))
 }
 
-fn no_number(text: &str, _: &impl Display) -> String {
-    format!("`{}` is not a whole number, 0 or more", shown(text))
+fn no_number(text: &str, error: &ParseIntError) -> String {
+    let text = shown(text);
+    match error.kind() {
+        IntErrorKind::PosOverflow => format!("`{text}` is too large"),
+        _ => format!("`{text}` is not a whole number, 0 or more"),
+    }
 }
 
 impl HashValue for bool {

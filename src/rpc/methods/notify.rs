@@ -87,6 +87,7 @@ pub(crate) struct TestResult {
 
 async fn test(context: CallContext, params: NotificationToTest) -> Result<TestResult> {
     context.needs_no_bounds("test a notification")?;
+    context.client.notifications().check(&params.name, &context.config).await?;
     let id = context.client.notifications().test(&params.name).await?;
     let delivery = context.client.notifications().await_delivery(&id, TEST_PATIENCE).await?;
     Ok(TestResult { id, delivery })

@@ -2,15 +2,15 @@
 -- job is kept.
 --
 -- ARGV: 1 name  2 due time in us  3 'missing' to leave out a time for which it fired, else ''  4 id of the job of its firing
---       or graph, then the arguments of `submit`; of a graph 'ask' and its id, to learn if it is to be staged; then 'batch', its
---       id while it is staged, its number of jobs, '', its id, its fields and values
+--       or graph, then the arguments of `submit`; or 'ask' and the id of the job or graph, to learn if it is to be submitted; of
+--       a graph 'batch', its id while it is staged, its number of jobs, '', its id, its fields and values
 -- returns two strings:
 --       'submitted', id
 --       'fired', id      it fired for this time, and that is left out
 --       'exists', id     it was backfilled for this time before
 --       'left_out', id   this job holds the unique key
 --       'failed', why    the job was refused
---       'stage', ''      the graph is to be staged: nothing is written
+--       'stage', ''      asked for, it is to be submitted, a graph to be staged: nothing is written
 --       'expired', ''    the graph took too long to stage: nothing is written
 -- needs: wrong_type time names job reserved submit_jobs cron
 -- rarely: decide_batch

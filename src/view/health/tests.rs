@@ -190,7 +190,7 @@ fn every_rule_has_its_severity_and_its_sentence() {
         (
             &|of| of.periodic_jobs.push(overdue(Some("2026-01-29T13:00:00Z"))),
             Warning,
-            "periodic job report has not succeeded for 2d0h, twice its interval; job j failed: exit 1",
+            "periodic job report has not succeeded for 2d, twice its interval; job j failed: exit 1",
         ),
         (&|of| of.queues[0].1 = 0, Warning, "queue type:osis has 3 jobs and no live actor"),
         (

@@ -164,7 +164,8 @@ impl JobsQuery {
         let search = search.seeing_all(!visit.is_bound());
         query.limit = wanted;
         let _place = visit.may_search().await?;
-        let found = visit.site.client.jobs().find_many(&query, &search, |job| visit.sees(job)).await?;
+        let found =
+            visit.site.client.jobs().find_many(&query, &search, |job| visit.sees(job)).await?;
         Ok(JobListPage {
             jobs: found.items.iter().map(JobDoc::from).collect(),
             next: found.next.as_ref().map(ToString::to_string),

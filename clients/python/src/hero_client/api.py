@@ -68,6 +68,8 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     settings: str
     """The digest of its settings in force, as `hero check` computes it from the files; empty in the presence of
     foreign programs and older versions."""
+    settings_at: str
+    """When it read them: RFC 3339, UTC; empty as the digest is."""
 
 
 class ActorsOfType(TypedDict):

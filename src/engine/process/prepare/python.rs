@@ -1,11 +1,8 @@
-//! The additions for Python: the module `hero`, semaphores, and the packages that a script declares.
+//! The additions for Python: the module `hero` and semaphores, and the installer `uv`.
 
-mod metadata;
-mod packages;
 mod uv;
 
-pub(super) use metadata::read as read_metadata;
-pub(super) use packages::{Packages, environment, interpreter};
+pub(super) use uv::find_uv;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

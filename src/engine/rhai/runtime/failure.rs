@@ -47,8 +47,22 @@ fn description(error: &EvalAltResult) -> String {
         EvalAltResult::ErrorStackOverflow(_) => "call stack overflow".to_owned(),
         EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
         EvalAltResult::ErrorRuntime(value, _) => thrown(value),
+        EvalAltResult::ErrorFunctionNotFound(..)
+        | EvalAltResult::ErrorMismatchDataType(..)
+        | EvalAltResult::ErrorMismatchOutputType(..)
+        | EvalAltResult::ErrorIndexingType(..) => in_lower_case(&plain_types(&bare(error))),
         other => in_lower_case(&bare(other)),
     }
+}
+
+/// Names types as scripts know them, not as Rust does.
+fn plain_types(text: &str) -> String {
+    const NAMES: [(&str, &str); 3] = [
+        ("&str | ImmutableString | String", "string"),
+        ("ImmutableString", "string"),
+        ("usize", "i64"),
+    ];
+    NAMES.iter().fold(text.to_owned(), |text, (of_rust, name)| text.replace(of_rust, name))
 }
 
 fn syntax(problem: &ParseErrorType) -> String {

@@ -67,7 +67,8 @@ impl ModuleFolders<'_> {
         let has = |folder: &PathBuf| folder.is_absolute() && folder.join(name).exists();
         let Some(folder) = self.of_variable(NODE_MODULES).find(has) else {
             return Some(format!(
-                "note: node finds no package {name}; env = {{ {NODE_MODULES} = \"FOLDER/node_modules\" }} of [type.{of}], and \
+                "note: node finds no package {name}; the lines `// /// script`, `// dependencies = [\"PACKAGE\"]`, `// ///` at the \
+                 head of the script install a package; env = {{ {NODE_MODULES} = \"FOLDER/node_modules\" }} of [type.{of}], and \
                  `read` of its sandbox, name a folder with packages"
             ));
         };
@@ -234,7 +235,7 @@ mod tests {
             folders.missing_package(&format!("node:internal\n{line}\n    at x\n"))
         };
         let other = note("Error: Cannot find module 'lodash/fp'").expect("a note");
-        assert!(other.contains("no package lodash; env = { NODE_PATH"), "{other}");
+        assert!(other.contains("no package lodash; the lines `// /// script`"), "{other}");
         let hidden = note("Error: Cannot find module '@own/shout'").expect("a note");
         let read = format!("read = [\"{}\"] would allow it", folder.path().display());
         assert!(hidden.contains(&read), "{hidden}");

@@ -14,7 +14,7 @@ const VERSIONS: &str = ".pyenv/versions";
 
 /// Returns the program: from `path`, by default the `PATH` of this process, or else from where a user installs it. A shim is passed over: it
 /// reads settings that no sandbox opens.
-pub(super) fn find_uv(path: Option<&OsStr>) -> Option<PathBuf> {
+pub(in crate::process::prepare) fn find_uv(path: Option<&OsStr>) -> Option<PathBuf> {
     let own = own_path();
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     find(path.unwrap_or(&own), home.as_deref())

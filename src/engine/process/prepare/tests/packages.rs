@@ -210,3 +210,70 @@ fn memory_of_a_process_is_bounded_also_where_it_is_shared() {
     let small = world.engine_in("python", "", "address_space = \"256MiB\"");
     assert!(world.message(&small, reserved).contains("Cannot allocate memory"));
 }
+
+/// Serves the package `greeting` as a registry of npm. Returns its address.
+fn registry(world: &World) -> String {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    fs::create_dir_all(world.path("npm/package")).expect("created");
+    let manifest = "{\"name\": \"greeting\", \"version\": \"1.0.0\", \"scripts\": {\"install\": \"touch ran\"}}";
+    fs::write(world.path("npm/package/package.json"), manifest).expect("written");
+    let module = "exports.hello = () => 'hello ' + require('fs').existsSync(__dirname + '/ran')\n";
+    fs::write(world.path("npm/package/index.js"), module).expect("written");
+    pack(&world.path("npm"), "package");
+    let tarball = fs::read(world.path("npm/package.tar.gz")).expect("packed");
+    let dist = format!("{{\"tarball\": \"{address}/greeting.tgz\"}}");
+    let version = manifest.replacen('{', &format!("{{\"dist\": {dist}, "), 1);
+    let document = format!(
+        "{{\"name\": \"greeting\", \"dist-tags\": {{\"latest\": \"1.0.0\"}}, \"versions\": {{\"1.0.0\": {version}}}}}"
+    );
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let asked = lines.next().unwrap_or_default();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let (status, body) = match asked.split(' ').nth(1) {
+                Some("/greeting") => ("200 OK", document.as_bytes()),
+                Some("/greeting.tgz") => ("200 OK", &*tarball),
+                _ => ("404 Not Found", &b"{}"[..]),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    address
+}
+
+#[test]
+fn packages_of_node_are_installed_once_and_found_by_require_and_import() {
+    if !needs("npm", || Path::new("/usr/bin/npm").exists()) {
+        return;
+    }
+    let world = World::new();
+    let keys = format!("dependencies = {{ index = {:?} }}", registry(&world));
+    let node = world.engine("node", &keys);
+    let source = "// /// script\n// dependencies = [\"greeting@1\"]\n// ///\n\
+        import('greeting').then((it) => console.log(it.default.hello(), require('greeting').hello()))\n";
+    assert_eq!(world.output(&node, source), "hello false hello false", "no script of it has run");
+    let other = source.replace("console.log(", "console.log(1, ");
+    assert_eq!(world.output(&node, &other), "1 hello false hello false");
+    assert_eq!(fs::read_dir(world.path("cache/node")).expect("there").count(), 2);
+    let message = world.message(&node, &source.replace("greeting@1", "no-such"));
+    assert!(
+        message.starts_with("the script's packages cannot be installed: npm error"),
+        "{message}"
+    );
+    let message = world.message(&node, &source.replace("greeting@1", "https://x/y.tgz"));
+    assert!(
+        message.contains("script metadata: line 1: \"https://x/y.tgz\" is not a dep"),
+        "{message}"
+    );
+    let off = world.engine("node", "dependencies.enabled = false");
+    let message = world.message(&off, source);
+    assert!(message.contains("dependencies.enabled is false"), "{message}");
+}

@@ -1,5 +1,5 @@
-//! Installs the packages that scripts declare: one virtual environment for each set of packages,
-//! with `uv` if it is installed, else with Python's `venv` and `pip`.
+//! Installs the packages that scripts declare, once for each set of packages: of Python a virtual environment with `uv` if it
+//! is installed, else with Python's `venv` and `pip`; of node a folder with `npm`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use pep440_rs::VersionSpecifiers;
 use regex::Regex;
 
 use super::metadata::{self, Metadata};
-use super::uv::find_uv;
+use super::python::find_uv;
 use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
 use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until};
-use crate::engine::process::prepare::programs::{cannot_read, version_of};
+use crate::engine::process::prepare::environment::Environment;
+use crate::engine::process::prepare::programs::{cannot_read, find_in, own_path, version_of};
 use crate::engine::process::prepare::scratch::Scratch;
 use crate::engine::process::prepare::source::illegal;
 use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
@@ -20,7 +21,8 @@ use crate::engine::{Failure, Log, Stream};
 use crate::sandbox::{Sandbox, Support};
 
 /// The files that installers read: settings, such as the address of an index, and a description of the system.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 7] = [
+    "/etc/npmrc",
     "/etc/pip.conf",
     "/etc/xdg/pip",
     "/etc/uv",
@@ -29,13 +31,18 @@ const SETTINGS: [&str; 6] = [
     "/etc/os-release",
 ];
 const KIND: &str = "python";
+const KIND_OF_NODE: &str = "node";
+/// The authorities of the system, which node does not know by itself.
+const AUTHORITIES: (&str, &str) = ("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/ca-certificates.crt");
+/// The folder in which node finds packages, above the file of a script.
+pub(super) const NODE_MODULES: &str = "node_modules";
 const NAMES_PORT: u16 = 53;
 /// The message of Python without `pip`, which Debian has in a package of its own.
 const MISSING_PIP: &str = "No module named pip";
 const HINT: &str = "install uv, python3-pip or python3-venv";
 
 #[derive(Debug, Clone)]
-pub(in crate::process::prepare) struct Packages {
+pub(super) struct Packages {
     config: DependenciesConfig,
     /// The sandbox of the scripts, with access to the index for installers.
     sandbox: SandboxConfig,
@@ -45,11 +52,7 @@ pub(in crate::process::prepare) struct Packages {
 }
 
 impl Packages {
-    pub(in crate::process::prepare) fn new(
-        config: &TypeConfig,
-        job: &JobConfig,
-        run_tool: RunTool,
-    ) -> Self {
+    pub(super) fn new(config: &TypeConfig, job: &JobConfig, run_tool: RunTool) -> Self {
         let mut sandbox = config.sandbox.clone();
         // An older kernel opens the whole network or none of it.
         sandbox.network = !Support::of_this_kernel().has_ports();
@@ -69,7 +72,7 @@ impl Packages {
 
     /// Returns the environment with the packages of a script, created if it does not exist; `None` without packages.
     /// Fails with [`Failure::Invalid`] for metadata that cannot be parsed, and with the messages of the installer.
-    pub(in crate::process::prepare) fn of(
+    pub(super) fn of(
         &self,
         source: &str,
         python: &Path,
@@ -78,39 +81,69 @@ impl Packages {
     ) -> Result<Option<CacheEntry>, Failure> {
         let wanted = metadata::read(source).map_err(|reason| illegal(&reason))?;
         let Some(wanted) = wanted else { return Ok(None) };
+        let Metadata { requires_python, dependencies } = &wanted;
+        let declared = format!("{requires_python}\n{dependencies:?}");
+        let install = |installer: &Installer<'_>, folder: &Path| {
+            installer.install(&wanted, &environment(folder))
+        };
+        self.entry((KIND, &declared), python, (until, log), install).map(Some)
+    }
+
+    /// Returns the folder with the packages of a script of node, created if it does not exist; `None` without packages. Fails
+    /// as [`Self::of`].
+    pub(super) fn of_node(
+        &self,
+        source: &str,
+        node: &Path,
+        until: Until<'_>,
+        log: &dyn Log,
+    ) -> Result<Option<CacheEntry>, Failure> {
+        let wanted = metadata::read_of_node(source).map_err(|reason| illegal(&reason))?;
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let install =
+            |installer: &Installer<'_>, folder: &Path| installer.install_with_npm(&wanted, folder);
+        self.entry((KIND_OF_NODE, &format!("{wanted:?}")), node, (until, log), install).map(Some)
+    }
+
+    /// Returns the entry of a kind with what a script declares, installed for an interpreter if it does not exist.
+    fn entry(
+        &self,
+        (kind, declared): (&str, &str),
+        interpreter: &Path,
+        (until, log): (Until<'_>, &dyn Log),
+        install: impl FnOnce(&Installer<'_>, &Path) -> Result<(), Failure>,
+    ) -> Result<CacheEntry, Failure> {
         if !self.config.enabled {
             let message = "the script declares packages, which are not installed: \
                            dependencies.enabled is false for its type";
             return Err(Failure::script(message));
         }
-        let made_of = self.made_of(&wanted, python)?;
+        let made_of = self.made_of(declared, interpreter)?;
         let job_deadline = until.deadline;
         let build_timeout = self.config.build_timeout;
-        let entry = self.cache.entry(KIND, &made_of, until, |folder| {
+        self.cache.entry(kind, &made_of, until, |folder| {
             let own = Instant::now() + build_timeout;
             let until = Until { deadline: job_deadline.min(own), ..until };
             let mut sandbox = self.sandbox.clone();
             sandbox.write.push(folder.to_owned());
             let sandbox = Sandbox::of_type(&sandbox);
-            let installer = Installer { packages: self, python, until, log, sandbox };
-            match installer.install(&wanted, &environment(folder)) {
+            let installer = Installer { packages: self, interpreter, until, log, sandbox };
+            match install(&installer, folder) {
                 Err(Failure::Timeout) if own < job_deadline => Err(Failure::script(format!(
                     "the script's packages were not installed within {build_timeout:?}"
                 ))),
                 other => other,
             }
-        })?;
-        Ok(Some(entry))
+        })
     }
 
-    fn made_of(&self, wanted: &Metadata, python: &Path) -> Result<String, Failure> {
-        let real = python.canonicalize().map_err(|error| cannot_read(python, &error))?;
+    fn made_of(&self, declared: &str, interpreter: &Path) -> Result<String, Failure> {
+        let real = interpreter.canonicalize().map_err(|error| cannot_read(interpreter, &error))?;
         let version = version_of(&real)?;
         let DependenciesConfig { index, find_links, source_builds, env, .. } = &self.config;
-        let Metadata { requires_python, dependencies } = wanted;
-        Ok(format!(
-            "1\n{version}\n{index:?} {find_links:?} {source_builds} {env:?}\n{requires_python}\n{dependencies:?}\n"
-        ))
+        Ok(format!("1\n{version}\n{index:?} {find_links:?} {source_builds} {env:?}\n{declared}\n"))
     }
 }
 
@@ -140,17 +173,17 @@ fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
     ports
 }
 
-pub(in crate::process::prepare) fn environment(entry: &Path) -> PathBuf {
+pub(super) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
-pub(in crate::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
+pub(super) fn interpreter(entry: &Path) -> PathBuf {
     environment(entry).join("bin/python")
 }
 
 struct Installer<'a> {
     packages: &'a Packages,
-    python: &'a Path,
+    interpreter: &'a Path,
     until: Until<'a>,
     log: &'a dyn Log,
     sandbox: Sandbox,
@@ -168,7 +201,7 @@ impl Installer<'_> {
         if uv.is_none() {
             let mut args = words(&["-m", "venv", "--clear", "--without-pip"]);
             args.push(venv.into());
-            self.must(self.python, args)?;
+            self.must(self.interpreter, args)?;
         }
         if wanted.dependencies.is_empty() {
             return Ok(());
@@ -186,10 +219,36 @@ impl Installer<'_> {
         self.install_with_pip(&own_python, &sources)
     }
 
+    /// Installs into `node_modules` of a folder, with the npm of this node or of the system. No package runs code of its own
+    /// meanwhile, unless the type allows it.
+    fn install_with_npm(&self, wanted: &[String], folder: &Path) -> Result<(), Failure> {
+        let DependenciesConfig { index, source_builds, env, .. } = &self.packages.config;
+        let path = env.get("PATH").map_or_else(own_path, OsString::from);
+        let own = self.interpreter.parent().map(|folder| folder.join("npm"));
+        let npm = own.filter(|npm| npm.is_file()).or_else(|| find_in("npm", &path));
+        let npm = npm.and_then(|npm| npm.canonicalize().ok()).ok_or_else(|| {
+            Failure::script("the script's packages cannot be installed: install npm")
+        })?;
+        let mut args = vec![npm.into()];
+        args.extend(words(&["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]));
+        args.push(folder.into());
+        if !source_builds {
+            args.push("--ignore-scripts".into());
+        }
+        match index.as_str() {
+            "" => {}
+            "none" => args.push("--offline".into()),
+            index => args.extend(words(&["--registry", index])),
+        }
+        args.push("--".into());
+        args.extend(wanted.iter().map(OsString::from));
+        self.must(self.interpreter, args)
+    }
+
     /// Creates an empty environment with uv, or logs why not. Fails only with a stop, or at the deadline.
     fn creates_with(&self, uv: &Path, venv: &Path) -> Result<bool, Failure> {
         let mut args = words(&["venv", "--quiet", "--python"]);
-        args.extend([self.python.into(), venv.into()]);
+        args.extend([self.interpreter.into(), venv.into()]);
         let reason = match self.tool_with(uv, args, None) {
             Ok(Ok(_)) => return Ok(true),
             Ok(Err(messages)) => messages,
@@ -214,7 +273,7 @@ impl Installer<'_> {
         };
         let mut of_system = words(&["-m", "pip", "--python"]);
         of_system.push(own_python.into());
-        match self.tool(self.python, install(of_system))? {
+        match self.tool(self.interpreter, install(of_system))? {
             Ok(_) => Ok(()),
             Err(messages) if messages.contains(MISSING_PIP) => {
                 if self.tool(own_python, words(&["-m", "ensurepip"]))?.is_err() {
@@ -257,9 +316,9 @@ impl Installer<'_> {
             return Ok(());
         }
         let code = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
-        let version = self.tool_with(self.python, words(&["-I", "-c", code]), None)?;
+        let version = self.tool_with(self.interpreter, words(&["-I", "-c", code]), None)?;
         let version = version.unwrap_or_default();
-        let (python, version) = (self.python.display(), version.trim());
+        let (python, version) = (self.interpreter.display(), version.trim());
         if version.parse().is_ok_and(|version| required.contains(&version)) {
             return Ok(());
         }
@@ -286,11 +345,16 @@ impl Installer<'_> {
     ) -> Result<ToolResult, Failure> {
         let scratch = Scratch::new()
             .map_err(|error| Failure::before_start("cannot create a folder", &error))?;
-        let env = self.packages.config.env.iter();
+        let env = self.packages.config.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let mut env: Environment = env.collect();
+        let (name, file) = AUTHORITIES;
+        if Path::new(file).exists() {
+            env.entry(name.into()).or_insert_with(|| file.into());
+        }
         let tool = Tool {
             program: program.to_owned(),
             args,
-            env: env.map(|(name, value)| (name.into(), value.into())).collect(),
+            env,
             folder: scratch.path(),
             sandbox: &self.sandbox,
             read: Vec::new(),

@@ -1,5 +1,5 @@
 //! Inline metadata of scripts as in PEP 723: comments that declare the Python version and the
-//! packages that a script requires.
+//! packages that a script requires. In JavaScript the lines begin with `//`.
 //!
 //! ```python
 //! # /// script
@@ -9,17 +9,19 @@
 //! ```
 
 use pep440_rs::VersionSpecifiers;
+use regex::Regex;
 use serde::Deserialize;
 
 use crate::process::prepare::source::without_mark;
 
-const BEGIN: &str = "# /// script";
-const END: &str = "# ///";
+/// The first and the last line of a block, behind the sign of a comment.
+const BEGIN: &str = " /// script";
+const END: &str = " ///";
 const PACKAGES_MAX: usize = 200;
 const PACKAGE_BYTES_MAX: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::process::prepare) struct Metadata {
+pub(super) struct Metadata {
     pub(super) requires_python: VersionSpecifiers,
     /// The packages, each as an argument of an installer.
     pub(super) dependencies: Vec<String>,
@@ -32,20 +34,46 @@ struct MetadataTable {
     dependencies: Vec<String>,
 }
 
-/// Reads the metadata of a script; `None` if it requires nothing. The error names the line of the script.
-pub(in crate::process::prepare) fn read(source: &str) -> Result<Option<Metadata>, String> {
+/// Reads the metadata of a script in Python; `None` if it requires nothing. The error names the line of the script.
+pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
+    let Some((first, table)) = table(source, "#")? else { return Ok(None) };
+    let dependencies = dependencies(first, table.dependencies, is_package, "requests<3")?;
+    // Python's own tools ignore a comma at the end.
+    let specifiers = table.requires_python.trim().trim_end_matches(',');
+    let requires_python = specifiers.parse::<VersionSpecifiers>().map_err(|_| {
+        let shown: String = table.requires_python.chars().take(60).collect();
+        let why = format!("requires-python = {shown:?} is not a version range, such as \">=3.11\"");
+        format!("metadata: line {first}: {why}")
+    })?;
+    let is_empty = requires_python.is_empty() && dependencies.is_empty();
+    Ok((!is_empty).then_some(Metadata { requires_python, dependencies }))
+}
+
+/// Reads the packages of a script of node, each a name with or without a version or a range. The error names the line of the
+/// script.
+pub(super) fn read_of_node(source: &str) -> Result<Vec<String>, String> {
+    const FORM: &str =
+        r"(?-u)^(@[a-z0-9][\w.~-]*/)?[a-z0-9][\w.~-]*(@[\w.^~<>=|*+][\w.^~<>=|*+ -]*)?$";
+    let Some((first, table)) = table(source, "//")? else { return Ok(Vec::new()) };
+    let form = Regex::new(FORM).map_err(|error| error.to_string())?;
+    let is_package = |text: &str| text.len() <= PACKAGE_BYTES_MAX && form.is_match(text);
+    dependencies(first, table.dependencies, is_package, "ms@2")
+}
+
+/// Reads the one block of a script, in comments with this sign; with the number of its first line.
+fn table(source: &str, sign: &str) -> Result<Option<(usize, MetadataTable)>, String> {
     // Few scripts have metadata; the others are only searched once.
     if !source.contains(BEGIN) {
         return Ok(None);
     }
     let lines = without_mark(source).lines();
     let lines: Vec<&str> = lines.map(str::trim_end).collect();
-    let blocks: Vec<(usize, String)> = blocks(&lines)?;
+    let blocks: Vec<(usize, String)> = blocks(&lines, sign)?;
     let (first, text) = match blocks.as_slice() {
         [] => return Ok(None),
         [one] => one,
         [_, (second, _), ..] => {
-            return Err(format!("metadata: line {second}: a second `# /// script` block"));
+            return Err(format!("metadata: line {second}: a second `{sign}{BEGIN}` block"));
         }
     };
     let table: MetadataTable = toml::from_str(text).map_err(|error| {
@@ -56,50 +84,51 @@ pub(in crate::process::prepare) fn read(source: &str) -> Result<Option<Metadata>
         let (line, message) = (first + 1 + before, error.message());
         format!("metadata: line {line}: {message}")
     })?;
-    let wrong = |message: String| format!("metadata: line {first}: {message}");
-    if table.dependencies.len() > PACKAGES_MAX {
-        return Err(wrong(format!("more than {PACKAGES_MAX} dependencies")));
-    }
-    if let Some(bad) = table.dependencies.iter().find(|package| !is_package(package)) {
-        let shown: String = bad.chars().take(60).collect();
-        return Err(wrong(format!("{shown:?} is not a dependency, such as \"requests<3\"")));
-    }
-    // Python's own tools ignore a comma at the end.
-    let specifiers = table.requires_python.trim().trim_end_matches(',');
-    let requires_python = specifiers.parse::<VersionSpecifiers>().map_err(|_| {
-        let shown: String = table.requires_python.chars().take(60).collect();
-        wrong(format!("requires-python = {shown:?} is not a version range, such as \">=3.11\""))
-    })?;
-    let mut dependencies = table.dependencies;
-    if requires_python.is_empty() && dependencies.is_empty() {
-        return Ok(None);
-    }
-    dependencies.sort_unstable();
-    dependencies.dedup();
-    Ok(Some(Metadata { requires_python, dependencies }))
+    Ok(Some((*first, table)))
 }
 
-/// Returns the number of the first line of each block, and its text without `#`. The error names one without an end.
-fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
+/// Returns the packages in order, each once.
+fn dependencies(
+    first: usize,
+    mut packages: Vec<String>,
+    is_package: impl Fn(&str) -> bool,
+    example: &str,
+) -> Result<Vec<String>, String> {
+    let wrong = |message: String| format!("metadata: line {first}: {message}");
+    if packages.len() > PACKAGES_MAX {
+        return Err(wrong(format!("more than {PACKAGES_MAX} dependencies")));
+    }
+    if let Some(bad) = packages.iter().find(|package| !is_package(package)) {
+        let shown: String = bad.chars().take(60).collect();
+        return Err(wrong(format!("{shown:?} is not a dependency, such as {example:?}")));
+    }
+    packages.sort_unstable();
+    packages.dedup();
+    Ok(packages)
+}
+
+/// Returns the number of the first line of each block, and its text without the sign. The error names one without an end.
+fn blocks(lines: &[&str], sign: &str) -> Result<Vec<(usize, String)>, String> {
+    let (begin, end, of_text) =
+        (format!("{sign}{BEGIN}"), format!("{sign}{END}"), format!("{sign} "));
     let mut blocks = Vec::new();
     let mut next = 0;
-    while let Some(begins) = (next..lines.len()).find(|at| lines[*at] == BEGIN) {
-        let is_comment = |line: &&&str| **line == "#" || line.starts_with("# ");
+    while let Some(begins) = (next..lines.len()).find(|at| lines[*at] == begin) {
+        let is_comment = |line: &&&str| **line == sign || line.starts_with(&of_text);
         let run = lines[begins + 1..].iter().take_while(|line| is_comment(line)).count();
         let run = &lines[begins + 1..=begins + run];
         // The last closing line counts, as the text may contain others; a line that opens a block is none.
-        let run_end = run.iter().position(|line| *line == BEGIN).unwrap_or(run.len());
-        let Some(end) = run[..run_end].iter().rposition(|line| *line == END) else {
+        let run_end = run.iter().position(|line| *line == begin).unwrap_or(run.len());
+        let Some(ends) = run[..run_end].iter().rposition(|line| *line == end) else {
             let (first, after) = (begins + 1, begins + 2 + run_end);
             return Err(format!(
-                "metadata: line {first}: this block is not closed: a line `{END}` must come before line \
-                 {after}, and each line between them must begin with `# ` or be `#`"
+                "metadata: line {first}: this block is not closed: a line `{end}` must come before line \
+                 {after}, and each line between them must begin with `{of_text}` or be `{sign}`"
             ));
         };
-        let text: Vec<&str> =
-            run[..end].iter().map(|line| line.strip_prefix("# ").unwrap_or_default()).collect();
-        blocks.push((begins + 1, text.join("\n")));
-        next = begins + 1 + end;
+        let text = run[..ends].iter().map(|line| line.strip_prefix(&of_text).unwrap_or_default());
+        blocks.push((begins + 1, text.collect::<Vec<_>>().join("\n")));
+        next = begins + 1 + ends;
     }
     Ok(blocks)
 }
@@ -131,6 +160,37 @@ mod tests {
         assert_eq!(read(&crlf), Ok(Some(metadata.clone())));
         let (_, first) = source.split_once('\n').expect("lines");
         assert_eq!(read(&format!("\u{feff}{first}")), Ok(Some(metadata)));
+    }
+
+    #[test]
+    fn packages_of_node_are_read_from_comments_of_javascript() {
+        let of = |packages: &str| {
+            read_of_node(&format!(
+                "'use strict'\n// /// script\n// dependencies = {packages}\n// ///\n"
+            ))
+        };
+        let packages = ["@a/b@^1.2 || 3", "left-pad", "ms@2"];
+        assert_eq!(
+            of("[\"ms@2\", \"left-pad\", \"@a/b@^1.2 || 3\"]"),
+            Ok(packages.map(str::to_owned).to_vec())
+        );
+        assert_eq!(
+            read_of_node("# /// script\n# dependencies = [\"ms\"]\n# ///\n"),
+            Ok(Vec::new())
+        );
+        for wrong in [
+            "--global",
+            "git+https://x/y",
+            "x@file:..",
+            "https://x/y.tgz",
+            "../x",
+            "a/b",
+            "x@npm:y",
+        ] {
+            let message = of(&format!("[{wrong:?}]")).expect_err(wrong);
+            let said = format!("metadata: line 2: {wrong:?} is not a dependency, such as \"ms@2\"");
+            assert_eq!(message, said);
+        }
     }
 
     #[test]
