@@ -117,11 +117,10 @@ impl Snapshot {
         let pauses: Vec<PauseRule> = client.queues().pauses().await?.rules.into_iter().collect();
         let mut queues = with_actors(client.queues().list_with(others).await?, &actors);
         let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
-        let paused_by = if is_paused {
-            client.queues().paused_by().await.unwrap_or_default()
-        } else {
-            BTreeMap::new()
-        };
+        let mut paused_by = BTreeMap::new();
+        if is_paused {
+            paused_by = client.queues().paused_by().await.unwrap_or_default();
+        }
         for (state, _) in &mut queues {
             for wait in [&mut state.oldest_wait, &mut state.held_wait].into_iter().flatten() {
                 *wait = without_steps(*wait, at, &supervisors);

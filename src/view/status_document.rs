@@ -55,7 +55,7 @@ pub struct RedisDocument {
     pub memory_max_bytes: u64,
     /// Its `maxmemory-policy`.
     pub eviction_policy: Option<String>,
-    /// True if it keeps every write but those of the last second.
+    /// True if it keeps every write, but for the last second.
     pub durable: Option<bool>,
     /// True if it appends every write to a file.
     pub appends: Option<bool>,
@@ -63,7 +63,7 @@ pub struct RedisDocument {
     pub fsync: Option<String>,
     /// Its `save`.
     pub save_points: Option<String>,
-    /// What it can lose or refuse, a sentence each with the remedy.
+    /// Dangers for accepted jobs, a sentence each with the remedy.
     pub dangers: Vec<String>,
 }
 

@@ -82,10 +82,10 @@ async fn snapshot_for(context: &CallContext) -> Result<Snapshot> {
         Ok(snapshot) => snapshot,
         Err(error) => return Err(naming_shards(context, error.into()).await),
     };
-    Ok(match context.caller.is_bound() {
-        true => visible_snapshot(&snapshot, &context.caller),
-        false => snapshot,
-    })
+    if context.caller.is_bound() {
+        return Ok(visible_snapshot(&snapshot, &context.caller));
+    }
+    Ok(snapshot)
 }
 
 /// Names the shards that are away in an error, if others are there.
