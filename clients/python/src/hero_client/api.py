@@ -2047,7 +2047,7 @@ class RedisDocument(TypedDict):
     eviction_policy: Optional[str]
     """Its `maxmemory-policy`."""
     durable: Optional[bool]
-    """True if it keeps every write but those of the last second."""
+    """True if it keeps every write, but for the last second."""
     appends: Optional[bool]
     """True if it appends every write to a file."""
     fsync: Optional[str]
@@ -2055,7 +2055,7 @@ class RedisDocument(TypedDict):
     save_points: Optional[str]
     """Its `save`."""
     dangers: List[str]
-    """What it can lose or refuse, a sentence each with the remedy."""
+    """Dangers for accepted jobs, a sentence each with the remedy."""
 
 
 class Refused(TypedDict):
@@ -2215,7 +2215,7 @@ class ShardDocument(TypedDict):
     eviction_policy: Optional[str]
     """Its `maxmemory-policy`."""
     durable: Optional[bool]
-    """True if it keeps every write but those of the last second."""
+    """True if it keeps every write, but for the last second."""
     appends: Optional[bool]
     """True if it appends every write to a file."""
     fsync: Optional[str]
@@ -2223,7 +2223,7 @@ class ShardDocument(TypedDict):
     save_points: Optional[str]
     """Its `save`."""
     dangers: List[str]
-    """What it can lose or refuse, a sentence each with the remedy."""
+    """Dangers for accepted jobs, a sentence each with the remedy."""
 
 
 class ShownGraph(TypedDict):
@@ -2355,6 +2355,8 @@ class SupervisorPresence(_SupervisorPresenceRequired, total=False):
     """The latest step of Redis's clock that it has noticed within the last hour; absent if there was none."""
     settings: str
     """The digest of its settings in force; empty if an older version wrote it."""
+    settings_at: str
+    """When it read them: RFC 3339, UTC; empty if an older version wrote it."""
 
 
 class Switched(TypedDict):
