@@ -25,7 +25,6 @@ mod every;
 mod exec;
 mod explain;
 mod explain_message;
-mod fitted_help;
 mod fleet_table;
 mod graph;
 mod graph_wait;
@@ -93,10 +92,10 @@ use crate::error::{Error, Exit};
     after_help = "Start here:\n  hero dev                          \
                   everything on a private Redis, nothing to configure\n  \
                   hero exec -t osis -e '40 + 2'     run a script and print its output\n\n\
-                  Exit codes: 0 done, 1 the job ended in error, 2 wrong usage, 65 bad data,\n\
+                  Exit codes: 0 done, 1 the job ended in error, 2 wrong usage, 65 bad data, \
                   66 no such job, file or unit, 69 Redis cannot be reached,\n\
-                  71 a script type does not run on this machine, 73 the actor runs already,\n\
-                  74 the output cannot be written, 75 gave up waiting, 77 not permitted,\n\
+                  71 a script type does not run on this machine, 73 the actor runs already, \
+                  74 the output cannot be written, 75 gave up waiting, 77 not permitted, \
                   78 wrong configuration.\n\n\
                   The keys of the configuration: hero.toml(5); their values here: hero check --show."
 )]
@@ -209,8 +208,7 @@ impl Cli {
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let columns = terminal_style::help_columns();
-        let command = fitted_help::fitted(Self::command(), columns);
-        let mut command = help::grouped(command, columns).term_width(columns);
+        let mut command = help::grouped(Self::command(), columns).term_width(columns);
         let parsed = command.try_get_matches_from_mut(&args);
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| {

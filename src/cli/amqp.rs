@@ -51,7 +51,7 @@ pub(super) enum AmqpCommand {
 /// Publish a message, persistent and confirmed
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp publish rec.read --type ping --wait\n  \
-                        hero amqp publish rec.write --type write --template person \
+                        hero amqp publish rec.write --type write --template person \\\n      \
                         --data '{\"name\": \"Ann\"}' --wait 5s\n\n\
                         Exit codes: 1 the answer is an error, 65 no queue takes the key, 69 RabbitMQ \
                         cannot be reached, 75 no answer came in time.")]

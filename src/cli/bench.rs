@@ -26,13 +26,13 @@ use crate::error::Error;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Example:\n  hero bench --jobs 50000 --runs 5\n\n\
-        The jobs are scripts of type osis that return a number, then short ones of Python and\n\
-        bash, beside a bare start of the same interpreter. One actor process runs them, on the\n\
+        The jobs are scripts of type osis that return a number, then short ones of Python and \
+        bash, beside a bare start of the same interpreter. One actor process runs them, on the \
         same machine as Redis, which keeps an append-only file (everysec).\n\n\
         For a harness of your own, on the configured Redis; each prints one line of JSON:\n  \
-        hero bench enqueue N   submit N jobs one by one:           {\"n\": N, \"seconds\": S}\n  \
-        hero bench bulk N      submit N jobs, a thousand a call:   {\"n\": N, \"seconds\": S}\n  \
-        hero bench latency N   run and wait, after 20 warm-up jobs: {\"n\": N, \"ms\": [...]}\n\
+        hero bench enqueue N  submit N jobs one by one:         {\"n\": N, \"seconds\": S}\n  \
+        hero bench bulk N     submit N jobs, a thousand a call: {\"n\": N, \"seconds\": S}\n  \
+        hero bench latency N  run and wait, after 20 warm-ups:  {\"n\": N, \"ms\": [...]}\n\
         They take --type TYPE and --script TEXT, where {i} stands for the number of the job."
 )]
 pub(super) struct Bench {

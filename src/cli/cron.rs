@@ -32,10 +32,10 @@ use crate::rpc::results::{Id, PeriodicJobList, Switched};
 /// Run jobs on a schedule: add, list, show, change, run and disable periodic jobs
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero cron list\n\n\
-                        Periodic jobs are files in /etc/hero/cron.d, see hero.toml(5), which supervisors read when\n\
-                        they start and when they are reloaded; or in Redis, by hero cron add, which supervisors see\n\
+                        Periodic jobs are files in /etc/hero/cron.d, see hero.toml(5), which supervisors read when \
+                        they start and when they are reloaded; or in Redis, by hero cron add, which supervisors see \
                         at once. A name is in one of them: files win.\n\
-                        DECLARED in the list is that file, or redis and who added it. A firing is left out if the\n\
+                        DECLARED in the list is that file, or redis and who added it. A firing is left out if the \
                         job of the last one still runs (overlap), or if no supervisor ran at its time (catch_up).")]
 pub(super) enum CronCommand {
     /// List the periodic jobs: when each is due next, in its own time zone, and how its last firing ended

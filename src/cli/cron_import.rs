@@ -23,8 +23,8 @@ const SPOOLS: [&str; 2] = ["/var/spool/cron/crontabs", "/var/spool/cron"];
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero cron import --check /etc/crontab /etc/cron.d/* ~ann\n  \
                         hero cron import /etc/crontab --output /etc/hero/cron.d/crontab.toml\n\n\
-                        The report goes to standard error, the file to standard output without --output. Its jobs have\n\
-                        the type bash. Remove the lines from the crontab before you reload the supervisor: else both\n\
+                        The report goes to standard error, the file to standard output without --output. Its jobs have \
+                        the type bash. Remove the lines from the crontab before you reload the supervisor: else both \
                         run them.")]
 pub(super) struct CronImport {
     /// Crontabs: /etc/crontab and files of /etc/cron.d have a column of users; ~USER is the crontab of a user

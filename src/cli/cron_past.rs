@@ -41,7 +41,7 @@ pub(super) struct CronHistory {
 #[command(
     after_help = "Examples:\n  hero cron backfill nightly --since 2026-11-01 --until 2026-11-07 --dry-run\n  \
                         hero cron backfill nightly --since 2d --only-missing --yes\n\n\
-                        The jobs are cron-NAME-TIME-fill: a second backfill submits none twice while they are kept.\n\
+                        The jobs are cron-NAME-TIME-fill: a second backfill submits none twice while they are kept. \
                         Unless the overlap of the periodic job is allow, each waits for the one before."
 )]
 pub(super) struct Backfill {

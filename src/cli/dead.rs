@@ -14,7 +14,7 @@ use crate::error::Error;
 #[command(after_help = "Examples:\n  hero dead list\n  hero dead errors\n  \
                         hero dead retry --all --type python --error 'connection refused'\n\n\
                         These are commands of hero job with the filter --dead. A job that fails without \
-                        retries is\nno dead letter, unless its type asks for it: dead_letters in hero.toml.")]
+                        retries is no dead letter, unless its type asks for it: dead_letters in hero.toml.")]
 pub(super) enum DeadCommand {
     /// List dead letters, the newest first
     #[command(after_help = "Examples:\n  hero dead list --type python --limit 20\n  \

@@ -25,14 +25,14 @@ use crate::proto::target::{ActorId, ScriptType};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n  hero dev --keep ~/hero\n\n\
-                        COMMAND finds this program as `hero` in its PATH, the private Redis by HERO_CONFIG, and the\n\
-                        address of the page in HERO_PAGE; clients of the API find it by HERO_API and HERO_TOKEN. The\n\
+                        COMMAND finds this program as `hero` in its PATH, the private Redis by HERO_CONFIG, and the \
+                        address of the page in HERO_PAGE; clients of the API find it by HERO_API and HERO_TOKEN. The \
                         exit code is COMMAND's.\n\
-                        Everything is removed afterwards, including the jobs. With --keep DIR everything is in DIR: the\n\
-                        jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
-                        made by the first run and yours to change; --config FILE replaces it. The next run with the same\n\
-                        DIR continues there: jobs that wait run, those that ran are run again. A changed configuration\n\
-                        is taken over at the next start, or as by a service that is reloaded: kill -HUP PID. Periodic\n\
+                        Everything is removed afterwards, including the jobs. With --keep DIR everything is in DIR: the \
+                        jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is \
+                        made by the first run and yours to change; --config FILE replaces it. The next run with the same \
+                        DIR continues there: jobs that wait run, those that ran are run again. A changed configuration \
+                        is taken over at the next start, or as by a service that is reloaded: kill -HUP PID. Periodic \
                         jobs are in DIR/cron.d, secrets in DIR/secrets, and scripts with a name in DIR/scripts."
 )]
 pub(super) struct Dev {

@@ -22,7 +22,7 @@ pub(super) use units::not_running;
 #[command(
     after_help = "Examples:\n  hero doctor\n  hero doctor --problems\n  hero doctor --json\n\n\
                         It changes nothing. Run it as root or as a member of the group hero: others may \
-                        not read the\nconfiguration. Exit codes: 0 nothing is wrong, 1 something is."
+                        not read the configuration. Exit codes: 0 nothing is wrong, 1 something is."
 )]
 pub(super) struct Doctor {
     /// Print warnings and errors alone

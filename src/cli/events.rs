@@ -17,7 +17,7 @@ use crate::store::JobEvent;
 #[command(after_help = "Examples:\n  hero events -f --type osis\n  \
                         hero events --since 10m --job 7f9c2ba4\n\n\
                         They are recorded with job.events = true in the configuration, about the \
-                        latest 100000.\nWith --json and -f, one document per line.")]
+                        latest 100000. With --json and -f, one document per line.")]
 pub(super) struct EventsCommand {
     /// Follow new events, from now on or from the time of --since
     #[arg(short, long)]

@@ -106,7 +106,7 @@ pub(super) struct GraphList {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero graph show 7f9c2ba4\n  \
                         hero graph show --outcome failed 7f9c2ba4\n  \
-                        hero graph show --json --limit 1000 7f9c2ba4 | jq -r '.jobs[].id' | xargs hero job wait   # all outputs\n\n\
+                        hero graph show --json --limit 1000 7f9c2ba4 | jq -r '.jobs[].id' |\n      xargs hero job wait\n\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(super) struct GraphShow {
     /// The graph or batch: its id, or the unique beginning of it

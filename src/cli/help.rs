@@ -91,6 +91,17 @@ mod tests {
     }
 
     #[test]
+    fn examples_fit_a_terminal_of_80_columns() {
+        fn check(command: &Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let is_long = |line: &&str| line.starts_with("  ") && line.chars().count() > 80;
+            assert_eq!(text.lines().find(is_long), None, "{}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
     fn help_has_the_groups_with_the_purpose_of_each_command_within_its_columns() {
         for columns in [80, 100] {
             let help = super::grouped(Cli::command(), columns).term_width(columns).render_help();

@@ -20,10 +20,10 @@ use crate::rpc::results::{ConfiguredWebhook, WebhookList, WebhookTest};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero hook list\n  hero hook test github < push.json\n\n\
                         A webhook is a table of /etc/hero/hero.toml on the machines of the supervisors:\n  \
-                        [hook.github]                              # POST /hooks/github\n  \
-                        verify = \"github\"                          # or gitlab, stripe, slack, hmac-sha256, path\n  \
+                        [hook.github]                 # POST /hooks/github\n  \
+                        verify = \"github\"             # or gitlab, stripe, slack, hmac-sha256, path\n  \
                         secret_file = \"/etc/hero/secrets/github\"\n  \
-                        uses = \"deploy\"                            # hero script publish deploy deploy.py\n  \
+                        uses = \"deploy\"               # hero script publish deploy deploy.py\n  \
                         when = { \"/ref\" = \"refs/heads/main\" }\n  \
                         params = { commit = \"/after\" }\n\n\
                         All its keys: hero.toml(5); the jobs of one: hero job list --caller hook:github.")]

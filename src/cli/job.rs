@@ -68,8 +68,7 @@ pub(super) enum JobCommand {
     Clone(Box<clone::CloneJob>),
     /// Delete jobs that are not running, with their logs
     #[command(after_help = "Examples:\n  hero job delete 7f9c2ba4\n  \
-                            hero job delete --status finished --until 2d --yes   # submitted 2 days ago or \
-                            earlier")]
+                            hero job delete --status finished --until 2d --yes   # 2 days old, or older")]
     Delete(JobChoice),
     Clear(Clear),
 }

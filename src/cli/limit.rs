@@ -18,16 +18,16 @@ use crate::view::limit_title;
                         [limit.api]\n  per = \"key\"       # or key = \"api\": jobs of --limit-key api alone\n  \
                         running = 4         # at once, over all machines\n  \
                         rate = \"20/s\"       # starts per time\n\n\
-                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, after kill -HUP of it.\n\
+                        Actors take it over at a reload: systemctl reload 'hero@*'; with hero dev, after kill -HUP of it. \
                         All its keys: hero.toml(5); their values here: hero check --show.")]
 pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
     #[command(after_help = "Example:\n  hero limit list --json\n\n\
                             A limit that counts separately has a row for each value with running or held \
-                            jobs.\nSTARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
-                            is the serial lane\nof an actor, `window of ID` the window of a graph or batch, `pause of ID` its pause.\n\n\
+                            jobs. STARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
+                            is the serial lane of an actor, `window of ID` the window of a graph or batch, `pause of ID` its pause.\n\n\
                             MOST and RATE are of the configuration file that this command reads. Actors have what it said \
-                            when\nthey started or were reloaded last: systemctl reload 'hero@*'.")]
+                            when they started or were reloaded last: systemctl reload 'hero@*'.")]
     List,
 }
 

@@ -11,7 +11,7 @@ use crate::view::HealthRules;
 #[derive(Debug, Args)]
 #[command(after_help = "Example, for the textfile collector of node_exporter:\n  \
                   hero metrics > /var/lib/prometheus/node-exporter/hero.prom.new &&\n    \
-                  mv /var/lib/prometheus/node-exporter/hero.prom.new \
+                  mv /var/lib/prometheus/node-exporter/hero.prom.new \\\n      \
                   /var/lib/prometheus/node-exporter/hero.prom\n\n\
                   [metrics] of hero.toml(5) bounds the number of series. docs/monitoring.md lists \
                   the metrics, and what to alert on.")]

@@ -24,9 +24,9 @@ pub(super) enum MigrateCommand {
 /// Show what older programs still do, and whether the next phase is safe
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero migrate status --quiet 1d\n\n\
-    The report has what supervisors in \"dual\" and actors have seen. A single push of an old client\n\
-    to an idle old worker may go unseen; a longer --quiet is safer. RUNNING ELSEWHERE counts the\n\
-    jobs of the type that Hero knows of and other programs run. NOT CONFIGURED lists other queues\n\
+    The report has what supervisors in \"dual\" and actors have seen. A single push of an old client \
+    to an idle old worker may go unseen; a longer --quiet is safer. RUNNING ELSEWHERE counts the \
+    jobs of the type that Hero knows of and other programs run. NOT CONFIGURED lists other queues \
     and circles of older programs that have entries, as far as a supervisor has found them.")]
 pub(super) struct MigrateStatus {
     /// The time that older programs must have been idle before the next phase is safe

@@ -26,8 +26,8 @@ const TEST_PATIENCE: Duration = Duration::from_secs(30);
                         on = [\"failed\", \"recovered\"]              # or dead, finished, late, slow,\n  \
                         \u{20}                                       # held, no_actor, cron_late\n  \
                         types = [\"bash\"]                         # or groups, callers, tags, crons\n  \
-                        every = \"5m\"                            # the default: at most one message in this time: what comes\n  \
-                        \u{20}                                       # meanwhile is told together after it\n\n\
+                        every = \"5m\"                            # at most one message in this time: what\n  \
+                        \u{20}                                       # comes meanwhile comes together after it\n\n\
                         All its keys: hero.toml(5); their values here: hero check --show.")]
 pub(super) enum NotifyCommand {
     /// List the notifications of this configuration, those that fail, and the latest deliveries

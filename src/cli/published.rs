@@ -35,8 +35,8 @@ use crate::proto::text::{escape, escape_lines};
                         # /// hero\n  # description = \"Deploys a version\"\n  # timeout = \"5m\"\n  # [params.host]\n  \
                         # required = true\n  # pattern = \"^[a-z0-9.-]+$\"\n  # [params.count]\n  # type = \"integer\"\n  \
                         # minimum = 1\n  # default = 2\n  # ///\n\
-                        A parameter has type (string, integer, number, boolean, array or object), description, required,\n\
-                        default, enum, minimum, maximum, minLength, maxLength and pattern. Everybody who may see the\n\
+                        A parameter has type (string, integer, number, boolean, array or object), description, required, \
+                        default, enum, minimum, maximum, minLength, maxLength and pattern. Everybody who may see the \
                         script sees them: no default is a secret.\n\
                         The same version again publishes nothing. The latest 20 versions are kept.")]
 pub(super) struct PublishScript {

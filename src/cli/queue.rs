@@ -37,9 +37,9 @@ pub(super) enum QueueCommand {
     /// List the queues: waiting jobs, wait of the first, jobs ended per second
     #[command(after_help = "Example:\n  hero queue list --json\n\n\
                             URGENT, NORMAL and BACKGROUND are the jobs that wait, by priority. \
-                            HELD jobs wait\nfor a slot in a limit. JOBS/S is the rate of the whole \
-                            script type,\nsampled by the supervisor, at the queue of any group alone. \
-                            What is paused as\na whole (--all, --type, --group) stands below.")]
+                            HELD jobs wait for a slot in a limit. JOBS/S is the rate of the whole \
+                            script type, sampled by the supervisor, at the queue of any group alone. \
+                            What is paused as a whole (--all, --type, --group) stands below.")]
     List,
     /// Stop actors from taking jobs of these queues; running jobs continue, new ones are accepted
     #[command(override_usage = "hero queue pause <QUEUE>...\n       \

@@ -20,7 +20,7 @@ use crate::proto::named_script::ScriptUse;
 #[command(after_help = "Examples:\n  hero run-script deploy --param host=web1 --param count=3\n  \
                         hero run-script deploy@3 -- web1\n  hero run-script --explain deploy --param host=web1\n  \
                         hero run-script --help deploy\n\n\
-                        It is hero exec --uses NAME; hero submit --uses NAME does not wait. The parameters of a script\n\
+                        It is hero exec --uses NAME; hero submit --uses NAME does not wait. The parameters of a script \
                         are checked first.")]
 pub(super) struct RunScript {
     /// The script, NAME or NAME@VERSION; by default its latest version

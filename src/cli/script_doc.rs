@@ -45,7 +45,7 @@ pub(super) struct Doc {
 #[command(after_help = "Examples:\n  hero script check report.rhai\n  \
                         hero script check -t sal -e 'file_raed(\"/etc/hostname\")'\n  \
                         hero script check -t bash deploy.sh\n\n\
-                        A Rhai script is parsed with the modules that it imports, and unknown functions are reported.\n\
+                        A Rhai script is parsed with the modules that it imports, and unknown functions are reported. \
                         Other scripts are checked by the `check` command of their type in the configuration.")]
 pub(super) struct ScriptCheck {
     #[command(flatten)]
@@ -140,7 +140,7 @@ fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script redis\n  hero script redis claim\n\n\
                         Redis numbers the lines of the whole text. Errors of Hero name the file \
-                        and its line\ninstead. A line `-- file: …` begins each file.")]
+                        and its line instead. A line `-- file: …` begins each file.")]
 pub(super) struct LuaText {
     /// The name of the script
     name: Option<String>,

@@ -17,9 +17,9 @@ use crate::view::{CheckState, CheckVerdict, StatusDocument};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero status\n  hero status --check\n  hero status --json\n\n\
                   HOLDING: actors that take no jobs, as their machine is overloaded. AFTER: jobs that wait for \
-                  others.\n\
+                  others. \
                   SCHEDULED: jobs that wait for their time; DUE: scheduled jobs whose time has come. HELD: jobs \
-                  that\n\
+                  that \
                   wait for a slot in a limit.\n\n\
                   With --check the first line begins with OK, WARNING or CRITICAL and ends with figures \
                   after a `|`, as monitoring plugins print them. Exit codes: 0 OK, 1 warning, 2 \

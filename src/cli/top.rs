@@ -43,9 +43,9 @@ use screen_data::{ScreenData, SnapshotSource};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero top\n  hero top --once\n\n\
                   Keys: tab and the arrows move, Enter shows a job and its log, or the jobs of a queue, \
-                  s stops and\nr retries a job, l lists all jobs by state, p pauses or resumes a queue, o sorts the \
-                  queues by name,\nqueued, held or wait, d drains or resumes an actor, / filters, \
-                  ? lists all keys, q quits.\nThe screen works from 80 columns and 24 lines on; below, \
+                  s stops and r retries a job, l lists all jobs by state, p pauses or resumes a queue, o sorts the \
+                  queues by name, queued, held or wait, d drains or resumes an actor, / filters, \
+                  ? lists all keys, q quits. The screen works from 80 columns and 24 lines on; below, \
                   it shows one list at a time.")]
 pub(super) struct Top {
     /// Print one frame and end: of the terminal's size, or of 80 columns and 24 lines

@@ -23,7 +23,7 @@ use crate::proto::text::escape_lines;
                         hero job clone 7f9c2ba4 --param limit:=20 --dry-run\n  \
                         hero job clone 7f9c2ba4 --set limit_key=\n\n\
                         Fields and values of --set are given as in the job's hash, such as \
-                        JSON,\nor durations such as 5m, where a plain number is seconds. An empty value takes the field away.")]
+                        JSON, or durations such as 5m, where a plain number is seconds. An empty value takes the field away.")]
 pub(in crate::cli) struct CloneJob {
     /// The job
     #[arg(value_name = "ID")]

@@ -30,9 +30,9 @@ use crate::view::job_csv;
                         hero job list --ended-since 2026-03-01 --csv > march.csv\n  \
                         hero job list --status failed --csv --fields id,name,error\n  \
                         hero job list --since 24h --sort memory --limit 10\n  \
-                        hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
+                        hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00'\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, the latest change \
-                        of all states together: a scheduled job stands at the time when it is due.\n\
+                        of all states together: a scheduled job stands at the time when it is due. \
                         A search goes on until the page is full or all jobs were searched. Filters of times and ends read \
                         no other jobs. The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {

@@ -19,7 +19,7 @@ use crate::store::LogLine;
 #[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4\n  \
                         hero job logs --since 10m 7f9c2ba4\n  \
                         hero job logs -f --timestamps 7f9c2ba4\n\n\
-                        The standard output of a job is in its log once it has run for a second, or has written to\n\
+                        The standard output of a job is in its log once it has run for a second, or has written to \
                         standard error; else hero job output prints it.\n\
                         With --json and -f, one document per line as the log grows.")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the options of a command")]

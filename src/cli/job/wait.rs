@@ -18,7 +18,7 @@ use crate::error::Error;
 #[command(after_help = "Examples:\n  hero job wait --wait 30s 7f9c2ba4\n  \
                         hero job wait 7f9c2ba4 d4110c5e\n\n\
                         The outputs of several jobs come in the order of the ids. The exit code comes from \
-                        the\nfirst job that did not finish, as hero exec has it: the code of its script, from 1 to 63, or\n128 and \
+                        the first job that did not finish, as hero exec has it: the code of its script, from 1 to 63, or 128 and \
                         the number of the signal that ended it; else 1.")]
 #[expect(clippy::struct_field_names, reason = "it is the word of the option")]
 pub(in crate::cli) struct Wait {

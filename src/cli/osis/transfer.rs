@@ -37,7 +37,7 @@ pub(in crate::cli) struct Export {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero osis import objects.jsonl\n\n\
                         A line is {\"context\": NAME, \"type\": TYPE, \"object\": {\"id\": ID, …}}; \
-                        without a context it is in the context of --context.\nObjects before an invalid \
+                        without a context it is in the context of --context. Objects before an invalid \
                         line are kept.")]
 pub(in crate::cli) struct Import {
     /// The file; `-` or no file reads standard input

@@ -29,8 +29,8 @@ const HISTORY_LEN_MAX: usize = 1000;
 #[command(after_help = "Examples:\n  hero script repl -t osis\n  \
                         echo '40 + 2' | hero script repl -t sal\n\n\
                         Scripts run in this process, not in an actor, within the limits of their \
-                        type. An incomplete\nline continues on the next; Ctrl-C discards it, or \
-                        stops the running script; Ctrl-D ends.\nThe history is in \
+                        type. An incomplete line continues on the next; Ctrl-C discards it, or \
+                        stops the running script; Ctrl-D ends. The history is in \
                         ~/.local/state/hero/repl_history.")]
 pub(in crate::cli) struct Repl {
     /// The script type; its engine must be osis or sal
