@@ -24,7 +24,7 @@ pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
     #[command(after_help = "Example:\n  hero limit list --json\n\n\
                             A limit that counts separately has a row for each value with running or held \
-                            jobs. STARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
+                            jobs; a fair one shares its slots among each caller, key, context or group. STARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
                             is the serial lane of an actor, `window of ID` the window of a graph or batch, `pause of ID` its pause.\n\n\
                             MOST and RATE are of the configuration file that this command reads. Actors have what it said \
                             when they started or were reloaded last: systemctl reload 'hero@*'.")]
@@ -45,7 +45,8 @@ fn table(limits: &[LimitDocument]) -> TextTable<'_, LimitDocument> {
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let of = |limit: &LimitDocument| {
         let of = limit.per.as_deref().zip(limit.value.as_deref());
-        of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default()
+        let of = of.map(|(per, value)| format!("{per} {value}"));
+        of.or_else(|| limit.fair.as_ref().map(|by| format!("each {by}"))).unwrap_or_default()
     };
     let shard = |limit: &LimitDocument| limit.shard.map(|of| of.to_string()).unwrap_or_default();
     let table = TextTable::of(limits)
