@@ -24,7 +24,8 @@ pub(super) enum LimitCommand {
     /// List the limits of the configuration, and those that have running or held jobs
     #[command(after_help = "Example:\n  hero limit list --json\n\n\
                             A limit that counts separately has a row for each value with running or held \
-                            jobs; a fair one shares its slots among each caller, key, context or group. STARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
+                            jobs; a fair one shares its slots among the callers, keys, contexts or groups. STARTED counts the starts \
+                            within the time of its rate. @TYPE/GROUP/INSTANCE \
                             is the serial lane of an actor, `window of ID` the window of a graph or batch, `pause of ID` its pause.\n\n\
                             MOST and RATE are of the configuration file that this command reads. Actors have what it said \
                             when they started or were reloaded last: systemctl reload 'hero@*'.")]
