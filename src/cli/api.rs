@@ -17,7 +17,7 @@ use super::Global;
 use super::author::user;
 use super::input::parsed;
 use super::key::Signing;
-use crate::client::FilesByPlace;
+use crate::client::{FilesByPlace, NO_PASSWORD};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobReference;
 use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
@@ -173,6 +173,7 @@ fn of_rpc(error: RpcError, server: Option<&str>) -> Error {
         (Some(server), code::METHOD_NOT_FOUND) => {
             format!("the daemon at {server} is of another version: {}", error.message)
         }
+        (None, _) if error.lacks_password => error.message + NO_PASSWORD,
         _ => error.message,
     };
     Error::new(exit, message)

@@ -74,8 +74,8 @@ pub use audit::{AUDIT_LOST, AuditFilter, host_name};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use builder::{JobBuilder, job_of_members, members_of_line};
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
-pub use client_error::ClientError;
 pub(crate) use client_error::Result;
+pub use client_error::{ClientError, NO_PASSWORD};
 pub use completion::{Signer, is_repeated};
 pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,

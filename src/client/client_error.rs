@@ -252,15 +252,14 @@ fn shown_cycle(names: &[String]) -> String {
     format!("{} → … {} more … → {}", first.join(" → "), names.len() - SHOWN, last.join(" → "))
 }
 
+/// What a command adds to the answer of a Redis that wants a password.
+pub const NO_PASSWORD: &str = "; this command has no password: redis.password_file of hero.toml(5) names a file with it, and root reads \
+     /etc/credstore/redis-password as the units do";
+
 impl From<ClientError> for Error {
     fn from(error: ClientError) -> Self {
-        let hint = match &error {
-            ClientError::Store(error) if error.lacks_password() => {
-                "; this command has no password: redis.password_file of hero.toml(5) names a file with it, and root \
-                 reads /etc/credstore/redis-password as the units do"
-            }
-            _ => "",
-        };
+        let lacks_password = matches!(&error, ClientError::Store(error) if error.lacks_password());
+        let hint = if lacks_password { NO_PASSWORD } else { "" };
         Self::new(error.exit(), format!("{error}{hint}"))
     }
 }

@@ -53,6 +53,9 @@ pub struct RpcError {
     /// The exit code of a command that called the method in this process.
     #[serde(skip)]
     pub exit: Option<Exit>,
+    /// True if Redis wants a password, and this process has none.
+    #[serde(skip)]
+    pub lacks_password: bool,
     /// True if the answer of Redis was lost: the call may have changed something.
     #[serde(skip)]
     pub(super) is_in_doubt: bool,
@@ -65,7 +68,15 @@ impl RpcError {
     /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, message, data: None, exit: None, is_in_doubt: false, http: None }
+        Self {
+            code,
+            message,
+            data: None,
+            exit: None,
+            lacks_password: false,
+            is_in_doubt: false,
+            http: None,
+        }
     }
 
     /// Creates the error of a wrong parameter.
@@ -120,7 +131,8 @@ impl From<ClientError> for RpcError {
         let exit = Some(error.exit());
         let is_in_doubt =
             matches!(error, ClientError::Store(StoreError::Unreachable { sent: true, .. }));
-        Self { exit, is_in_doubt, ..of_client(error) }
+        let lacks_password = matches!(&error, ClientError::Store(error) if error.lacks_password());
+        Self { exit, lacks_password, is_in_doubt, ..of_client(error) }
     }
 }
 
