@@ -104,6 +104,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("LIMITS", "", "zset"),
     ("LIMIT_PROBES", "", "hash"),
     ("LIMIT_HELD", "few", "zset"),
+    ("LIMIT_FAIR", "few", "hash"),
     ("LIMIT_RUNNING", "few", "zset"),
     ("LIMIT_RULES", "0", "hash"),
     ("LIMIT_STARTS", "few", "zset"),

@@ -1,5 +1,5 @@
 -- Claims jobs under limits.
--- needs: wrong_type time names routing counters index leave limits windows fair wake
+-- needs: wrong_type time names routing counters index leave limits windows fair wake job
 
 -- Held jobs that one claim releases.
 local RELEASED_MAX = 100
@@ -102,7 +102,7 @@ local function claim_under_limits(claim)
 
   local function hold(id, queue, limit, score, look)
     local place, share = place_of(id, queue, limit, score)
-    if share then hold_fairly(limit, id, share) end
+    if limit.sharer then hold_fairly(limit, id, share) end
     redis.call('ZREM', READY .. queue, id)
     redis.call('ZADD', HELD .. queue, integer(score), id)
     redis.call('ZADD', LIMIT_HELD .. limit.name, integer(place), queue .. ' ' .. id)
@@ -211,9 +211,10 @@ local function claim_under_limits(claim)
   local function choose(lists, wanted)
     local is_left = false
     for _, list in ipairs(lists) do is_left = hold_waiting(list, queue_of_list(list)) or is_left end
+    local unheld = waiting_in(lists)
     for _, limit in ipairs(limits) do
       local free = limit.fair and wanted > 0 and free_slots(limit) or 0
-      while free > 0 and may_release > 0 and waiting_in(lists) < wanted do
+      while free > 0 and may_release > 0 and waiting_in(lists) - unheld < wanted do
         local before = may_release
         release(limit, math.min(free, wanted))
         if may_release == before then break end

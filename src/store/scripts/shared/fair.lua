@@ -3,34 +3,34 @@
 -- all held jobs, so that a caller who appears has the next turn, and none saves turns. A step is shorter with more weight.
 -- This is start-time fair queueing (Goyal, Vin, Cheng 1996).
 --
---   LIMIT_FAIR..limit  by caller, '=CALLER' or '#HASH', the share of its next job; '@ID', the share of a job that was released
+--   LIMIT_FAIR..limit  by caller, '=CALLER' or '#HASH', the share of its next job; '@ID', the place of a job that was released
 --                      and has no slot yet
--- needs: limits
+-- needs: time job limits
 
 local fair_place, hold_fairly, forget_shares
 do
   local STEP = 1000000
 
   local function first_share(name)
-    local first = redis.call('ZRANGE', LIMIT_HELD .. name, 0, 0, 'WITHSCORES')[2]
-    return first and dispatch_of(tonumber(first)) or 0
+    local first = redis.call('ZRANGE', LIMIT_HELD .. name, 0, 0, 'WITHSCORES')
+    return first[1] and tonumber(first[2]) - held_score(string.match(first[1], '^%S+'), 0) or 0
   end
 
-  -- Returns the place of a job among those that a fair limit holds, and its share.
+  -- Returns the place of a job among those that a fair limit holds, and its share if it is new.
   function fair_place(limit, id, queue)
     local f = redis.call('HMGET', LIMIT_FAIR .. limit.name, '@' .. id, limit.sharer)
-    local share = tonumber(f[1] or '')
-    if not share then
-      share = math.max(first_share(limit.name), tonumber(f[2] or '') or 0)
-    end
+    if f[1] then return tonumber(f[1]) end
+    local share = math.max(first_share(limit.name), tonumber(f[2] or '') or 0)
     return held_score(queue, share), share
   end
 
-  -- Notes that a job is held with a share. One that is held again has used it before.
+  -- Notes that a job is held. One that is held again has no new share.
   function hold_fairly(limit, id, share)
     local key = LIMIT_FAIR .. limit.name
-    if redis.call('HDEL', key, '@' .. id) == 0 then
+    if share then
       redis.call('HSET', key, limit.sharer, integer(share + math.floor(STEP / limit.weight)))
+    else
+      redis.call('HDEL', key, '@' .. id)
     end
   end
 

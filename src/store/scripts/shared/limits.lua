@@ -13,7 +13,7 @@
 --   LIMIT_PROBES          how many held jobs the next look releases, if not one
 -- needs: time names routing job owner index foreign_start wake
 
-local next_probe, held_score, dispatch_of, release_held, leave_limits
+local next_probe, held_score, release_held, leave_limits
 do
   -- A slot may become free unnoticed, so a held job is released to try again about this often. The time
   -- varies: at a fixed one, the same actor of several with different limits could take the job each time.
@@ -29,12 +29,6 @@ do
   function held_score(queue, dispatched)
     local priority = parts_of_queue(queue).priority
     return dispatched + (priority == '0' and -PRIORITY_US or priority == '2' and PRIORITY_US or 0)
-  end
-
-  -- The dispatch of a held job by its place, or its share.
-  function dispatch_of(score)
-    if score < 0 then return score + PRIORITY_US end
-    return score > PRIORITY_US and score - PRIORITY_US or score
   end
 
   -- Releases the first held jobs of a limit. Returns the ids of those that went to their queues.
@@ -70,16 +64,13 @@ do
     for place = 1, #entries, 2 do
       local queue, id = string.match(entries[place], '^(%S+) (%S+)$')
       redis.call('ZREM', LIMIT_HELD .. limit, entries[place])
-      local dispatched = dispatch_of(tonumber(entries[place + 1]))
-      if queue and is_fair then
-        redis.call('HSET', LIMIT_FAIR .. limit, '@' .. id, integer(dispatched))
-        dispatched = tonumber(redis.call('ZSCORE', HELD .. queue, id) or '') or at
-      end
+      local dispatched = queue and redis.call('ZSCORE', HELD .. queue, id)
+      if queue and is_fair then redis.call('HSET', LIMIT_FAIR .. limit, '@' .. id, entries[place + 1]) end
       if queue and redis.call('ZREM', HELD .. queue, id) == 1 then
         local f = read(id, 'status', 'boot_id')
         if f[1] then redis.call('HDEL', JOB .. id, 'held_by') end
         if f[1] == 'dispatched' then
-          push_in_order(id, queue, dispatched)
+          push_in_order(id, queue, tonumber(dispatched))
           released[#released + 1] = id
         elseif f[1] and not is_ours(id, f[2]) and redis.call('PTTL', JOB .. id) < 0 then
           -- A foreign actor has started or ended it: a sweep tends it.
