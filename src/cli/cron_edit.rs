@@ -28,8 +28,7 @@ use crate::proto::job::{Entrance, Job, JobSpec};
     override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>|--graph <FILE>>"
 )]
 #[command(mut_args(|option| hidden_at(Entrance::PeriodicJob, option)))]
-#[command(
-    after_help = "Examples:\n  hero cron add report --schedule '0 9 * * 1-5' \\\n      \
+#[command(after_help = "Examples:\n  hero cron add report --schedule '0 9 * * 1-5' \\\n      \
                         --timezone Europe/Brussels --retries 2 report.py -- north\n  \
                         hero cron add tidy --schedule @daily --every-machine --spread 1h clean.sh\n  \
                         hero cron add pipe --schedule '0 2 * * *' --graph pipe.toml\n\n\
@@ -37,8 +36,7 @@ use crate::proto::job::{Entrance, Job, JobSpec};
                         of these jobs by the name of its machine.\n\n\
                         With --graph each firing submits a graph, whose file has the settings of its jobs.\n\n\
                         FILE and the files of --graph, --params and --env-file are read now; --input and --stdin, of hero submit, \
-                        are not taken: a periodic job keeps no files."
-)]
+                        are not taken: a periodic job keeps no files.")]
 pub(super) struct Add {
     /// The name of the periodic job, which no file has
     #[arg(id = "periodic_job", value_name = "NAME")]
