@@ -89,11 +89,11 @@ use crate::error::{Error, Exit};
 #[command(
     name = "hero",
     version,
-    after_help = "Start here:\n  hero dev                          \
-                  everything on a private Redis, nothing to configure\n  \
-                  hero exec -t osis -e '40 + 2'     run a script and print its output\n\n\
+    after_help = "Start here:\n  hero dev                       \
+                  run everything on a private Redis\n  \
+                  hero exec -t osis -e '40 + 2'  run a script and print its output\n\n\
                   Exit codes: 0 done, 1 the job ended in error, 2 wrong usage, 65 bad data, \
-                  66 no such job, file or unit, 69 Redis cannot be reached,\n\
+                  66 no such job, file or unit, 69 Redis cannot be reached, \
                   71 a script type does not run on this machine, 73 the actor runs already, \
                   74 the output cannot be written, 75 gave up waiting, 77 not permitted, \
                   78 wrong configuration.\n\n\

@@ -354,7 +354,7 @@ fn status_is_shown_over_the_api_as_on_this_machine() {
         serde_json::from_str(&shown.stdout).expect("a document")
     };
     let (here, there) = (document(&[]), document(&["--api", &api]));
-    for member in ["paused", "actors", "types", "brokers"] {
+    for member in ["paused", "actors", "brokers", "refuses_writes"] {
         assert_eq!(here[member], there[member], "{member}");
     }
     let none = "unix:/nonexistent/hero.sock";
