@@ -252,7 +252,7 @@ fn shown_cycle(names: &[String]) -> String {
     format!("{} → … {} more … → {}", first.join(" → "), names.len() - SHOWN, last.join(" → "))
 }
 
-/// What a command adds to the answer of a Redis that wants a password.
+/// Advice of a command behind the error of a Redis that wants a password.
 pub const NO_PASSWORD: &str = "; this command has no password: redis.password_file of hero.toml(5) names a file with it, and root reads \
      /etc/credstore/redis-password as the units do";
 
