@@ -19,7 +19,7 @@ impl Client {
         patience: Option<std::time::Duration>,
     ) -> Result<String> {
         let task = JobId::random();
-        let submitted = self.store.submit_task(circle, &task, script).await;
+        let submitted = self.store.legacy().submit_task(circle, &task, script).await;
         submitted.map_err(|error| ClientError::of_submission(&task, error))?;
         let bound = WaitBound::new("task", &task, patience);
         bound.answered();
@@ -37,7 +37,7 @@ impl Client {
             }
             bound.answered();
             // A reply may have been lost with a connection, and comes after the details.
-            if let Some(end) = self.store.task_end(task).await? {
+            if let Some(end) = self.store.legacy().task_end(task).await? {
                 connection.pop_task_reply(task, POP).await?;
                 return Ok(end);
             }

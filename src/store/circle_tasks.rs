@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::text::StoredText;
-use super::{Blocking, Result, Store};
+use super::{Blocking, LegacyStore, Result};
 use crate::proto::job::JobId;
 use crate::proto::keys::Keys;
 use crate::proto::legacy::Circle;
@@ -42,9 +42,9 @@ fn end_in_reply(reply: &[u8]) -> Option<TaskEnd> {
     end_of(OUTCOME.into_iter().filter_map(text).collect())
 }
 
-impl Store {
+impl LegacyStore<'_> {
     /// Writes a task into a circle, as a client of rhailib does: its details before its id.
-    pub async fn submit_task(&self, circle: &Circle, task: &JobId, script: &str) -> Result<()> {
+    pub async fn submit_task(self, circle: &Circle, task: &JobId, script: &str) -> Result<()> {
         let (details, now) =
             (Keys::task_details(task.as_str()), format!("{:.3}", Timestamp::now()));
         let reply_to = Keys::task_reply(task.as_str());
@@ -60,14 +60,14 @@ impl Store {
         pipeline.cmd("HSET").arg(&details).arg(&details_of_task).ignore();
         pipeline.cmd("EXPIRE").arg(&details).arg(DETAILS_TTL_S).ignore();
         pipeline.cmd("LPUSH").arg(Keys::tasks(circle)).arg(task.as_str()).ignore();
-        self.link.pipeline("submitting a task of rhailib", &pipeline).await
+        self.store.link.pipeline("submitting a task of rhailib", &pipeline).await
     }
 
     /// Returns the end of a task that its details have.
-    pub async fn task_end(&self, task: &JobId) -> Result<Option<TaskEnd>> {
+    pub async fn task_end(self, task: &JobId) -> Result<Option<TaskEnd>> {
         let arguments = (Keys::task_details(task.as_str()), &OUTCOME);
         let texts: Vec<Option<StoredText>> =
-            self.link.command("reading a task of rhailib", "HMGET", arguments).await?;
+            self.store.link.command("reading a task of rhailib", "HMGET", arguments).await?;
         let fields = OUTCOME.into_iter().zip(texts);
         Ok(end_of(fields.filter_map(|(name, text)| Some((name, text?.to_string()))).collect()))
     }
