@@ -15,7 +15,7 @@ use super::{Client, ClientError};
 use crate::proto::backup::{BackupLine, CronAddedCopy, FORMAT, Head, ObjectCopy, ScriptCopy};
 use crate::proto::cron::CronName;
 use crate::proto::job::JobId;
-use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
+use crate::proto::named_script::{PublishedScript, ScriptUse, ScriptVersion};
 use crate::proto::object::{Context, ObjectId, ObjectType};
 use crate::proto::shard::ShardCount;
 use crate::store::{BackupIndex, CopiedJob, Store};
@@ -140,7 +140,7 @@ impl<W: Write> BackupRun<'_, W> {
                 else {
                     continue;
                 };
-                let VersionOfScript { version, story, definition } = of;
+                let ScriptVersion { version, story, definition } = of;
                 let copy = ScriptCopy { name, version, story, definition, script };
                 self.writer.write(&BackupLine::Script(copy))?;
             }

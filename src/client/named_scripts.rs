@@ -13,7 +13,7 @@ use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, json_of_field};
 use crate::proto::named_script::{
     Parameters, Provenance, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptUse,
-    VersionOfScript,
+    ScriptVersion,
 };
 use crate::store::{NewGraph, ScriptEdit, ScriptEdited};
 
@@ -66,8 +66,8 @@ pub struct PublishedDocument {
 }
 
 impl ScriptDocument {
-    pub fn of(name: &ScriptName, of: &VersionOfScript) -> Self {
-        let VersionOfScript { version, story, definition } = of;
+    pub fn of(name: &ScriptName, of: &ScriptVersion) -> Self {
+        let ScriptVersion { version, story, definition } = of;
         let settings = definition.settings.iter();
         Self {
             name: name.to_string(),
@@ -95,7 +95,7 @@ impl ScriptTextDocument {
 
 impl ScriptClient<'_> {
     /// Lists the latest version of each published script, by name.
-    pub async fn list(self) -> Result<Vec<(ScriptName, VersionOfScript)>> {
+    pub async fn list(self) -> Result<Vec<(ScriptName, ScriptVersion)>> {
         Ok(self.client.store.published_scripts().list().await?.into_iter().collect())
     }
 
@@ -118,7 +118,7 @@ impl ScriptClient<'_> {
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    pub async fn history(self, name: &ScriptName) -> Result<Vec<VersionOfScript>, Error> {
+    pub async fn history(self, name: &ScriptName) -> Result<Vec<ScriptVersion>, Error> {
         let versions = self
             .client
             .store

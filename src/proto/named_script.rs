@@ -6,7 +6,7 @@ mod parameter_kind;
 mod parameters;
 
 pub use super::script_use::{ScriptName, ScriptUse};
-pub use definition::{Provenance, PublishedScript, ScriptDefinition, VersionOfScript, digest_of};
+pub use definition::{Provenance, PublishedScript, ScriptDefinition, ScriptVersion, digest_of};
 pub use parameter_kind::{Items, ParameterKind};
 pub use parameters::{Parameter, Parameters};
 

@@ -6,8 +6,8 @@ use super::text::FieldPair;
 use super::{Result, ScriptStore, StoreError};
 use crate::proto::job::{InvalidJob, JobSpec};
 use crate::proto::named_script::{
-    PublishedScript, SCRIPTS_MAX, ScriptName, ScriptUse, VERSIONS_BYTES_MAX, VERSIONS_KEPT,
-    VersionOfScript,
+    PublishedScript, SCRIPTS_MAX, ScriptName, ScriptUse, ScriptVersion, VERSIONS_BYTES_MAX,
+    VERSIONS_KEPT,
 };
 use crate::proto::text::{did_you_mean, nearest};
 
@@ -82,7 +82,7 @@ impl ScriptStore<'_> {
     }
 
     /// Lists the latest version of each published script, by name, without those that this version cannot read.
-    pub async fn list(self) -> Result<BTreeMap<ScriptName, VersionOfScript>> {
+    pub async fn list(self) -> Result<BTreeMap<ScriptName, ScriptVersion>> {
         let (doing, key) = ("reading the published scripts", self.store.keys.scripts());
         let all: Vec<(String, Vec<u8>)> = self.store.link.command(doing, "HGETALL", key).await?;
         let read =
@@ -91,7 +91,7 @@ impl ScriptStore<'_> {
     }
 
     /// Reads the latest version of a script without its text; `None` if it does not exist.
-    pub async fn latest(self, name: &ScriptName) -> Result<Option<VersionOfScript>> {
+    pub async fn latest(self, name: &ScriptName) -> Result<Option<ScriptVersion>> {
         let (doing, arguments) =
             ("reading a published script", (self.store.keys.scripts(), name.as_str()));
         let head: Option<Vec<u8>> = self.store.link.command(doing, "HGET", arguments).await?;
@@ -118,7 +118,7 @@ impl ScriptStore<'_> {
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    pub async fn versions(self, name: &ScriptName) -> Result<Vec<VersionOfScript>> {
+    pub async fn versions(self, name: &ScriptName) -> Result<Vec<ScriptVersion>> {
         const DOING: &str = "reading the versions of a script";
         let Some(latest) = self.latest(name).await? else { return Ok(Vec::new()) };
         let oldest = latest.version.saturating_sub(2 * VERSIONS_KEPT).max(1);
@@ -193,13 +193,13 @@ impl ScriptStore<'_> {
     }
 }
 
-fn version_of_json(head: &[u8]) -> Option<VersionOfScript> {
-    let of: VersionOfScript = serde_json::from_slice(head).ok()?;
+fn version_of_json(head: &[u8]) -> Option<ScriptVersion> {
+    let of: ScriptVersion = serde_json::from_slice(head).ok()?;
     of.definition.check().is_ok().then_some(of)
 }
 
-fn version_of_parts(version: u32, definition: &[u8], provenance: &[u8]) -> Option<VersionOfScript> {
+fn version_of_parts(version: u32, definition: &[u8], provenance: &[u8]) -> Option<ScriptVersion> {
     let definition = serde_json::from_slice(definition).ok()?;
     let provenance = serde_json::from_slice(provenance).ok()?;
-    Some(VersionOfScript { version, story: provenance, definition })
+    Some(ScriptVersion { version, story: provenance, definition })
 }

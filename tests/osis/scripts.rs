@@ -47,6 +47,7 @@ fn every_example_of_the_documentation_returns_its_output() {
 fn time_of_a_script_is_the_start_of_its_attempt() {
     let (redis, hero) = world();
     let _osis = hero.actor("osis-default-1").start();
+    // A clock that went on would be 50 ms later.
     let run = ["exec", "-t", "osis", "--id", "a", "-e", "sleep(0.05); time_now_text()"];
     let time = hero.run(&run).code(0).stdout;
     assert_eq!(Some(time.trim().to_owned()), redis.field(&keys::job("a"), "started_at"));

@@ -50,7 +50,7 @@ pub struct Provenance {
 
 /// A version of a published script without its name and text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VersionOfScript {
+pub struct ScriptVersion {
     /// Its number, from 1.
     pub version: u32,
     pub story: Provenance,
@@ -60,7 +60,7 @@ pub struct VersionOfScript {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedScript {
     pub name: ScriptName,
-    pub of: VersionOfScript,
+    pub of: ScriptVersion,
     pub text: String,
 }
 
@@ -221,7 +221,7 @@ mod tests {
         let params = serde_json::from_value(params).expect("parameters");
         let definition =
             ScriptDefinition::new(TEXT, &spec, String::new(), Some(params)).expect("legal");
-        let of = VersionOfScript { version: 3, story: Provenance::default(), definition };
+        let of = ScriptVersion { version: 3, story: Provenance::default(), definition };
         PublishedScript { name: "deploy".parse().expect("legal"), of, text: TEXT.to_owned() }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::caller::Scope;
 use super::types::AgentTypes;
 use super::{CallContext, Result, RpcError, code, shown};
-use crate::proto::named_script::{Parameter, Parameters, ScriptName, VersionOfScript};
+use crate::proto::named_script::{Parameter, Parameters, ScriptName, ScriptVersion};
 
 /// Begins the names of these tools: no other tool has such a name.
 const PREFIX: &str = "call_";
@@ -23,7 +23,7 @@ pub(super) async fn list(context: &CallContext, types: &AgentTypes) -> Vec<Value
     usable.iter().take(TOOLS_MAX).map(|(name, script)| described(name, script, types)).collect()
 }
 
-async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, VersionOfScript)> {
+async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, ScriptVersion)> {
     if !context.caller.scopes.has(Scope::Submit) {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, V
 
 /// Lists a prompt for each of these scripts: a person chooses it, and the agent runs the script.
 pub(super) async fn prompts(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
-    let prompt = |(name, script): &(ScriptName, VersionOfScript)| {
+    let prompt = |(name, script): &(ScriptName, ScriptVersion)| {
         let declared = script.definition.params.iter().flat_map(|params| &params.0);
         let argument = |(name, of): (&String, &Parameter)| json!({ "name": name, "description": of.description, "required": of.required });
         json!({
@@ -84,7 +84,7 @@ fn about(description: &str) -> String {
     }
 }
 
-fn described(name: &ScriptName, script: &VersionOfScript, types: &AgentTypes) -> Value {
+fn described(name: &ScriptName, script: &ScriptVersion, types: &AgentTypes) -> Value {
     let of = &script.definition;
     let is_unsandboxed = types.unsandboxed.iter().any(|name| name == of.script_type.as_str());
     let sandbox = if is_unsandboxed { " It is not sandboxed." } else { "" };

@@ -14,7 +14,7 @@ use super::{BoundedWork, CallContext, PATIENCE, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId, JobReference, unique_scope};
-use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
+use crate::proto::named_script::{PublishedScript, ScriptUse, ScriptVersion};
 use crate::proto::pattern::matches;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::store::JobSummary;
@@ -183,7 +183,7 @@ impl CallContext {
     }
 
     /// Returns whether the caller may see a published script: one of the types that it is bound to.
-    pub(in crate::rpc) fn sees_script(&self, script: &VersionOfScript) -> bool {
+    pub(in crate::rpc) fn sees_script(&self, script: &ScriptVersion) -> bool {
         let types = self.caller.bounds.types.as_ref();
         types.is_none_or(|types| types.contains(script.definition.script_type.as_str()))
     }

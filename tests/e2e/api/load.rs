@@ -1,4 +1,4 @@
-//! What one caller can have at a time, and what nobody who is not known can have at all.
+//! Bounds on the concurrent work of one caller, and on the bodies of unknown callers.
 
 use serde_json::json;
 
